@@ -7,12 +7,13 @@ PARTS := pandas,plot,server
 unexport PYTHONDONTWRITEBYTECODE  # the tests start hundreds of processes: none compiles what another has compiled
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all fuzz mutants lint format bench peers docs clean
+.PHONY: help setup demo test test-all coverage fuzz mutants lint format bench peers docs clean
 
 help:
 	@echo "make demo      a tour on generated data"
 	@echo "make test      the tests, without the slow ones"
 	@echo "make test-all  every test"
+	@echo "make coverage  which lines and branches of src the tests of make test run, processes of theirs included"
 	@echo "make fuzz      made-up questions for an hour, looking for one that breaks or answers other than plain DuckDB;"
 	@echo "               make fuzz SECONDS=60 for less"
 	@echo "make mutants   careless edits, one by one: which would the tests let through? make mutants ROOMS=curator for less"
@@ -55,6 +56,13 @@ test: setup
 test-all: setup
 	@$(BIN)/pytest -n 2 --hypothesis-profile=explore
 
+# Slower than the tests alone: every process that they start is watched too.
+coverage: setup
+	@$(BIN)/coverage erase
+	@$(BIN)/coverage run -m pytest -n 3 --dist worksteal -m "not slow"
+	@$(BIN)/coverage combine --quiet
+	@$(BIN)/coverage report
+
 fuzz: setup
 	@$(BIN)/python -m tests.fuzz --seconds $(or $(SECONDS),3600) --jobs $(or $(JOBS),2)
 
@@ -77,7 +85,7 @@ bench: setup
 # Each peer library lives in its own environment, with whatever versions it wants; beside OpenDP and pure-ldp there is
 # also discreet, so that both can be timed in one process. pure-ldp does not declare all that it imports. Tumult needs
 # Java. One that does not install is left out.
-PEERS := opendp smartnoise-sql pipeline-dp tmlt.analytics pure-ldp interpret-core
+PEERS := opendp smartnoise-sql pipeline-dp tmlt.analytics pure-ldp interpret-core dpmm
 WANTS.opendp := -e . numpy 'opendp[polars]'
 WANTS.smartnoise-sql := smartnoise-sql duckdb
 WANTS.pipeline-dp := pipeline-dp duckdb pyarrow
@@ -98,4 +106,4 @@ docs: setup
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 clean:
-	rm -rf .venv .peers site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .peers site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage*

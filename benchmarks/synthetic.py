@@ -7,7 +7,8 @@ regression and boosted trees, trained on synthetic rows to tell an income above 
 curve. CPU seconds are for fitting and drawing, the peak of memory is of the whole process, without classifiers.
 `real` are the records themselves, `resampled` as many drawn from them. With matplotlib installed it also draws
 docs/images/synthetic.png, of made-up people. Then the sets of the AIM paper and a census
-extract, by two runs each. `--data DIR` says where they lie.
+extract, by two runs each. `--data DIR` says where they lie. `make peers` builds the environment of dpmm, whose MST and
+AIM run once, within the limits that benchmarks/peers/synthesizers.py names; `--peers PYTHON` says another.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import math
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -43,6 +45,7 @@ METHODS: dict[str, Any] = {
     "mst": SpanningTreeSynthesis,
     "clique-tree": CliqueTreeSynthesis,
 }
+PEERS = Path(__file__).parent.parent / ".peers" / "dpmm" / "bin" / "python"
 PLOT = Path(__file__).parents[1] / "docs" / "images" / "synthetic.png"
 PRICES = ("0.1", "1", "10")
 SMALL = 10_000  # cells of a table that counts as small
@@ -182,20 +185,37 @@ def classified(table: Table, rows: Rows) -> Iterator[tuple[float, float]]:
         yield float(((chances > 0.5) == truth).mean()), float(metrics.roc_auc_score(truth, chances))
 
 
-def one(name: str, method: str, price: str, folder: Path) -> dict[str, float]:
+def theirs(table: Table, method: str, price: str, peers: Path) -> tuple[Rows, dict[str, float]]:
+    """Rows by another library, and what they took there."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "rows.npz"
+        np.savez(file, rows=table.rows, names=np.array(table.columns), sizes=np.array(table.sizes))
+        command = [str(peers), "-m", "benchmarks.peers.synthesizers", str(file), method, price]
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)  # noqa: S603
+        taken: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+        made: Rows = np.load(file.with_name("made.npy"))
+    return np.clip(made, 0, np.array(table.sizes) - 1), taken
+
+
+def one(name: str, method: str, price: str, folder: Path, peers: Path) -> dict[str, float]:
     """One run: its scores and what it took."""
     table = SETS[name](folder)
     start = time.process_time()
+    told: dict[str, float] = {}
     if method == "real":
         rows = table.rows
+    elif method.startswith("dpmm "):
+        rows, told = theirs(table, method.removeprefix("dpmm ").lower(), price, peers)
     elif method == "resampled":
         rows = table.rows[np.random.default_rng().integers(0, len(table.rows), len(table.rows))]
     else:
         rho = concentrated_for(Fraction(price), DELTA).rho
         along = tuple(size if name in NUMBERS else 0 for name, size in zip(table.columns, table.sizes, strict=True))
         rows = METHODS[method](table.columns, table.sizes, rho, along=along)(table.counts).rows
-    told = {"CPU s": time.process_time() - start}
-    told["peak MB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    told = told or {
+        "CPU s": time.process_time() - start,
+        "peak MB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+    }
     told["TV 3"], told["TV 3 small"] = distances(table, rows, 3)
     told["TV 2"], _ = distances(table, rows, 2)
     if len(table.others):
@@ -207,9 +227,10 @@ def one(name: str, method: str, price: str, folder: Path) -> dict[str, float]:
 HEADS = ("TV 3", "TV 3 small", "TV 2", "LR acc", "LR AUC", "GB acc", "GB AUC", "CPU s", "peak MB")
 
 
-def repeated(name: str, method: str, price: str, folder: Path, runs: int) -> list[str]:
+def repeated(asked: argparse.Namespace, name: str, method: str, price: str, runs: int) -> list[str]:
     """The means of some runs, each in a process of its own, with their standard errors."""
-    command = [sys.executable, "-m", "benchmarks.synthetic", "--data", str(folder), "--one", name, method, price]
+    where = ["--data", str(asked.data), "--peers", str(asked.peers)]
+    command = [sys.executable, "-m", "benchmarks.synthetic", *where, "--one", name, method, price]
     texts = [subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout for _ in range(runs)]  # noqa: S603
     told = [json.loads(text) for text in texts]
     return [shown([each[head] for each in told if head in each], head) for head in HEADS]
@@ -259,13 +280,14 @@ def main() -> None:
     parser.add_argument("--one", nargs=3)
     parser.add_argument("--sets", nargs="*", default=list(SETS))
     parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--peers", type=Path, default=PEERS)
     asked = parser.parse_args()
     if not (asked.data / "adult_discrete.csv").exists():
         print("Not run: adult_discrete.csv is not there; `--data DIR` says where it is.")
         return
     if asked.one:
         name, method, price = asked.one
-        print(json.dumps(one(name, method, price, asked.data)))
+        print(json.dumps(one(name, method, price, asked.data, asked.peers)))
         return
     draw()
     heads = ("set", "method", "ε", *HEADS)
@@ -274,11 +296,10 @@ def main() -> None:
         runs = asked.runs if name == "adult" else min(2, asked.runs)
         free = [("real", "∞", 1), ("resampled", "∞", 1)] if name == "adult" else []
         paid = [(method, price, runs) for price in PRICES for method in METHODS]
-        for method, price, times in [*free, *paid]:
-            print(
-                "| " + " | ".join((name, method, price, *repeated(name, method, price, asked.data, times))) + " |",
-                flush=True,
-            )
+        other = [("dpmm MST", "1", 1), ("dpmm AIM", "1", 1)] if name == "adult" and asked.peers.exists() else []
+        for method, price, times in [*free, *paid, *other]:
+            line = (name, method, price, *repeated(asked, name, method, price, times))
+            print("| " + " | ".join(line) + " |", flush=True)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -121,6 +122,13 @@ def test_an_honest_laplace_sum_is_not_refuted_and_half_its_noise_is() -> None:
     assert halved.refuted
     assert "Pure(epsilon=1) is refuted" in str(halved)
     assert "power: if all guesses were right" in str(halved)
+
+
+def test_a_claim_is_refuted_by_more_than_it_says_and_not_by_as_much() -> None:
+    run = OneRun(10, 10, 9, ONE, ONE, Fraction(0), Pure(1), ONE, ALPHA)
+    assert not run.refuted
+    assert replace(run, epsilon=ONE + Fraction(1, 10**9)).refuted
+    assert not replace(run, claim=None, claimed=None).refuted
 
 
 def test_it_refutes_as_often_as_it_should() -> None:

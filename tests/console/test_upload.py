@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import http.client
 import stat
-import time
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,6 +14,7 @@ import pytest
 from console.conftest import Place, opened
 from console.test_authentication import cookie_of, form
 from server.served import Reply, served
+from waiting import until
 
 from discreet.console.sessions import BrowserSession, BrowserSessions
 from discreet.console.upload import FOLDER, UPLOAD, UploadRefused, Uploads, said_size
@@ -205,10 +205,12 @@ def test_a_custodian_brings_a_file_larger_than_other_requests_may_be(place: Plac
     assert said.json["id"] not in str(path)
     assert form(place, "/sign-out", {}, Cookie=cookie).status == 303
     assert left(place.home / FOLDER) == []
-    end = time.monotonic() + 10  # the journal is written after the answer
-    while not (lines := [line for line in place.server.lines() if line.get("path") == UPLOAD]):
-        assert time.monotonic() < end
-        time.sleep(0.05)
+
+    def noted() -> list[dict[str, object]]:
+        return [line for line in place.server.lines() if line.get("path") == UPLOAD]
+
+    assert until(lambda: bool(noted()))  # the journal is written after the answer
+    lines = noted()
     assert (lines[-1]["method"], lines[-1]["principal"], lines[-1]["status"]) == ("POST", "cleo", 200)
 
 
@@ -255,23 +257,15 @@ def begun(place: Place, cookie: str, headers: dict[str, str]) -> http.client.HTT
     return connection
 
 
-def until(what: Callable[[], bool]) -> None:
-    """Wait for something that must happen; a test that waits for ever has failed."""
-    end = time.monotonic() + 20
-    while not what():
-        assert time.monotonic() < end
-        time.sleep(0.02)
-
-
 @pytest.mark.slow
 def test_a_file_that_stops_coming_or_whose_server_dies_leaves_nothing(tmp_path: Path) -> None:
     with opened(tmp_path) as place:
         folder, cookie = place.home / FOLDER, cookie_of(place, "cleo")
         line = begun(place, cookie, {"Content-Length": "9000000"})
         line.send(b"x" * 2_000_000)
-        until(lambda: bool(left(folder)))
+        assert until(lambda: bool(left(folder)))
         line.close()
-        until(lambda: not left(folder))
+        assert until(lambda: not left(folder))
         assert bring(place, cookie).status == 200
         (kept,) = left(folder)
         place.server.process.kill()
@@ -283,7 +277,7 @@ def test_a_file_that_stops_coming_or_whose_server_dies_leaves_nothing(tmp_path: 
         assert bring(again, cookie_of(again, "cleo")).status == 200
         line = begun(again, cookie_of(again, "cleo"), {"Content-Length": "9000000"})
         line.send(b"x" * 1_500_000)
-        until(lambda: any(not path.suffix for path in left(folder)))
+        assert until(lambda: any(not path.suffix for path in left(folder)))
         assert server.stop() == 0  # whoever still sends does not keep it
         assert left(folder) == []
         line.close()

@@ -235,6 +235,19 @@ class Contract(ABC):
         assert Counter(batched(relation.sample(1))) == coded(rows)
         assert relation.counts([]) == len(rows)  # the relation itself stays as it was
 
+    def test_two_parts_have_every_unit_once_and_all_of_its_rows(self) -> None:
+        rows: list[Row] = [(i // 3, PLACES[i % 2], 1, float(i), i) for i in range(90)]
+        relation = self.made(rows, 3)
+        one, two = relation.split(Fraction(1, 3))
+        first, second = ({row[0] for row in part.rows()} for part in (one, two))
+        assert not first & second
+        assert first | second == set(range(30))
+        assert 0 < len(first) < 30  # but for a chance of 10^-5
+        assert Counter(batched(one)) + Counter(batched(two)) == coded(rows)
+        assert one.counts([]) + two.counts([]) == relation.counts([]) == 90
+        assert (two.caps, two.neighbours, two.schema) == (relation.caps, relation.neighbours, relation.schema)
+        assert [int(part.counts([])) for part in relation.split(1)] == [90, 0]
+
     def test_the_size_of_a_sample_follows_its_binomial_law(self) -> None:
         """Exact tails, false alarm 1e-9, over the coins of several draws; a rate half as large again is refuted."""
         units, draws, rate = 700, 5, Fraction(1, 7)

@@ -6,10 +6,10 @@ from fractions import Fraction
 from pathlib import Path
 
 import clinic
-import numpy as np
 import pyarrow as pa
 import pytest
 from clinic import COUNT
+from covering import Coverage
 from doubles import Seeded
 from scipy import stats
 
@@ -276,16 +276,16 @@ def test_where_each_row_is_its_own_unit_rows_are_counted(tmp_path: Path) -> None
     [LaplaceKeys(Fraction(1, 2), Fraction(1, 10**6), 3), GaussianKeys(Fraction(1, 8), Fraction(1, 10**6), 3)],
 )
 def test_the_two_numbers_are_what_they_are_said_to_be(mechanism: LaplaceKeys | GaussianKeys) -> None:
-    """4,000 groups of each size: shown in half of the cases and a little more, and in 95 of 100 (six deviations)."""
+    """4,000 groups of each size: shown in half of the cases and a little more, and in 95 of 100 (exact tails, 1e-9)."""
     rng, many = Seeded(4), 4000
     for people, low, high in (
         (mechanism.threshold - 1, 0.40, 0.5),
         (mechanism.threshold, 0.5, 0.60),
         (mechanism.error("0.95"), 0.95, 0.975),
     ):
-        shown = len(mechanism(dict.fromkeys(range(many), people), rng=rng)) / many
-        slack = 6 * float(np.sqrt(shown * (1 - shown) / many))
-        assert low - slack <= shown <= high + slack
+        shown = Coverage(len(mechanism(dict.fromkeys(range(many), people), rng=rng)), many)
+        assert not shown.refuted(low, 1e-10)
+        assert not shown.exceeded(high, 1e-10)
 
 
 def test_notices_are_the_same_for_unrelated_databases(tmp_path: Path) -> None:

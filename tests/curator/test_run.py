@@ -20,6 +20,7 @@ from doubles import Seeded
 from local.examples import EXAMPLES as CLIENTS
 from release.examples import EXAMPLES as RELEASES
 from release.examples import OTHERS
+from scipy import stats
 
 from discreet.audit import audit
 from discreet.curator import Curator, catalogue
@@ -360,7 +361,8 @@ def test_blocks_do_not_see_the_order_in_which_rows_came() -> None:
     up, down = [0] * 300 + [1] * 300, [1] * 300 + [0] * 301
     for rows in (up, down):
         ones = sum(int(result).bit_count() for result in summary.results(rows, rng=Seeded(5)))
-        assert abs(ones - 80) < 6.2 * 0.5 * 160**0.5  # false alarms below 1e-9; the order as it came gives 0 or 160
+        law = stats.hypergeom(len(rows), 300, 160)  # 160 rows without one twice; as they came there are 0 ones, or 160
+        assert min(law.cdf(ones), law.sf(ones - 1)) > 2.5e-10
 
 
 def test_blocks_do_not_see_how_long_other_rows_are() -> None:

@@ -7,7 +7,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import clinic
 import pyarrow as pa
@@ -124,8 +124,8 @@ def test_many_counts_are_kept_by_their_digest(home: Path, monkeypatch: pytest.Mo
     for _ in range(2):
         stream.push(rows(1))
     stream.close()
-    (answer,) = [event.answer for event in events(home) if isinstance(event, StoredAnswer)]
-    (kept,) = answer["answers"]
+    (answer,) = [event for event in events(home) if isinstance(event, StoredAnswer)]
+    kept = cast("dict[str, Any]", answer.answer)["answers"][0]
     assert (kept["steps"], len(kept["sha256"])) == (2, 64)
     assert [each.count for each in stream.counts] == [1, 2]
 

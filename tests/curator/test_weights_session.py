@@ -123,8 +123,8 @@ def test_it_answers_learns_and_closes(home: Path) -> None:
     first = session.ask(NORTH)
     again = session.ask(NORTH)
     assert not again.hard
-    assert abs(first.number - truth) <= SURE.error("0.999999")
-    assert abs(again.number - truth) <= SURE.error("0.999999")
+    assert abs(first.number - truth) <= SURE.error("0.9999999999")
+    assert abs(again.number - truth) <= SURE.error("0.9999999999")
     asked = [
         "urgent",
         "cost > 400",

@@ -56,6 +56,11 @@ def test_the_installed_command_and_the_module_are_one() -> None:
     assert all(re.search(rf"^  {name} ", installed.stdout, re.MULTILINE) for name in COMMANDS)
 
 
+def test_a_command_runs_the_code_that_is_tested() -> None:
+    where = run(sys.executable, "-c", "import discreet; print(discreet.__file__)").stdout.strip()
+    assert Path(where).samefile(discreet.__file__)
+
+
 def test_help_imports_nothing_heavy() -> None:
     done = run(sys.executable, "-X", "importtime", "-m", "discreet", "--help")
     imported = {line.rsplit("|", 1)[1].strip() for line in done.stderr.splitlines() if line.startswith("import time:")}

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import clinic
 import pytest
+from bare import SOURCE
 from browser import launched
 from commandline import discreet as command
 from house.totals import TOTALS, NoisyTotals, Totals
@@ -57,7 +58,7 @@ def server(home: Path, token: str, tmp_path_factory: pytest.TempPathFactory) -> 
     (package / "entry_points.txt").write_text(ENTRY_POINT)
     with pytest.MonkeyPatch.context() as patch:
         tests = Path(__file__).parents[1]
-        patch.setenv("PYTHONPATH", os.pathsep.join((str(package.parent), str(tests))))
+        patch.setenv("PYTHONPATH", os.pathsep.join((str(package.parent), str(tests), SOURCE)))
         with served(home, cold=True) as running:
             yield running
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterator
 from datetime import timedelta
@@ -13,6 +14,7 @@ from typing import Any
 import clinic
 import commandline
 import pytest
+from bare import SOURCE
 from doubles import Seeded
 from house.tree import ROOT
 from server.served import served
@@ -36,7 +38,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The tenants' folder is one of those in which Python looks; what they registered is forgotten afterwards."""
     before = dict(REGISTRY)
     monkeypatch.syspath_prepend(str(TENANTS))
-    monkeypatch.setenv("PYTHONPATH", str(TENANTS))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(TENANTS), SOURCE]))
     yield
     for name in set(REGISTRY) - set(before):
         sys.modules.pop(REGISTRY.pop(name).__module__, None)

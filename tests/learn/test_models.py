@@ -16,7 +16,7 @@ from commandline import discreet as command
 from learn.examples import HUGE
 
 import discreet as dp
-from discreet.learn import LeastSquares, LinearModel, LinearRegression, ModelRelease
+from discreet.learn import LeastSquares, LinearModel, LinearRegression, ModelRelease, SearchedModel
 from discreet.learn.rows import features_of
 from discreet.privacy import Approximate
 from discreet.release.folder import checked, read
@@ -59,6 +59,43 @@ def test_a_fit_is_a_release_that_predicts_without_its_home(home: Path, tmp_path:
     ):
         done = command(tmp_path, *wrong)
         assert (done.returncode, said in done.stderr) == (2, True), done.stderr
+
+
+def test_a_setting_is_chosen_privately_in_the_home_too(home: Path, tmp_path: Path) -> None:
+    tries = ["--try", "alpha=1,1e30", "--try", "fit_intercept=true", "--param", "tries=9", "--param", "data_norm=500"]
+    made = command(tmp_path, "fit", "linear-regression", ROWS, *ASKED, *tries, "--out", "model", "--home", str(home))
+    assert made.returncode == 0, made.stderr
+    release, certificate = read(tmp_path / "model")
+    assert isinstance(release, ModelRelease)
+    assert certificate.guarantee.epsilon == HUGE  # type: ignore[union-attr]
+    assert isinstance(release.model, SearchedModel)
+    assert dict(release.model.setting).keys() == {"alpha", "fit_intercept", "data_norm"}
+    assert "longer than 500" in (tmp_path / "model" / "index.html").read_text(encoding="utf-8")
+    (tmp_path / "new.csv").write_text("days\n1\n", encoding="utf-8")
+    assert "prediction" in command(tmp_path, "predict", "model", "new.csv").stdout
+
+
+def test_how_good_a_model_is_can_be_bought(home: Path, tmp_path: Path) -> None:
+    made = command(tmp_path, "fit", "linear-regression", ROWS, *ASKED, "--out", "line", "--home", str(home))
+    assert made.returncode == 0, made.stderr
+    asked = ("score", "line", ROWS, "--epsilon", str(HUGE), "--home", str(home), "--format", "json")
+    told = command(tmp_path, *asked)
+    assert told.returncode == 0, told.stderr
+    score = json.loads(told.stdout)
+    assert score["r2"] == pytest.approx(1, abs=1e-6)
+    assert score["rows"] == pytest.approx(900)
+    assert "free" in command(tmp_path, *asked).stderr
+    assert command(tmp_path, *asked, "--dry-run").returncode == 0
+    for wrong, said in (
+        (
+            ("score", "line", ROWS, "--label", "days", "--epsilon", "1", "--home", str(home)),
+            "is a feature of the model",
+        ),
+        (("score", "nothing", ROWS, "--epsilon", "1", "--home", str(home)), "nothing"),
+    ):
+        done = command(tmp_path, *wrong)
+        assert done.returncode == 2
+        assert said in done.stderr
 
 
 def test_a_norm_that_may_cut_rows_is_told(home: Path, tmp_path: Path) -> None:
@@ -122,6 +159,38 @@ def test_a_wish_that_makes_no_sense_is_refused_before_anything_is_paid(home: Pat
     for parts, said in wishes:
         with pytest.raises(dp.Refusal, match=said):
             db.publish(ROWS, kind="model", columns=["days", "cost"], epsilon=1, parts=parts)
+    assert db.budget("patient").spent == before
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [
+        ("linear-regression", {"features": ["days"], "label": "nothing"}),
+        ("linear-regression", {"features": ["region"], "label": "cost"}),
+        ("sparse-regression", {"features": ["days", "nothing"], "label": "cost", "keep": 1}),
+        ("functional-logistic", {"features": ["days"], "label": "cost"}),
+        ("logistic-regression", {"features": ["days"], "label": "region", "delta": "1e-40"}),
+        ("linear-svc", {"features": ["days"], "label": "region", "delta": "1e-6"}),
+        ("linear-svc", {"features": ["days"], "label": "region", "delta": "1e-6", "width": "1e-400"}),
+        ("huber-regression", {"features": ["days"], "label": "region", "delta": "1e-6"}),
+        ("exponential-learner", {"features": ["cost"], "label": "region", "cuts": 1500}),
+        ("naive-bayes", {"features": ["days"], "label": "cost"}),
+        ("standard-scaler", {"features": ["region"]}),
+        ("pca", {"features": ["region"], "components": 1}),
+        ("k-means", {"features": ["region"], "clusters": 2}),
+        ("decision-tree-classifier", {"features": ["days"], "label": "cost"}),
+        ("decision-tree-regressor", {"features": ["days"], "label": "region"}),
+    ],
+)
+def test_what_public_facts_forbid_is_refused_before_it_is_paid_and_puts_nobody_on_hold(
+    home: Path, name: str, parameters: dict[str, Any]
+) -> None:
+    db = dp.open(home)
+    before = db.budget("patient").spent
+    rows = ROWS.replace("FROM", ", region FROM")
+    with pytest.raises(dp.Refusal) as said:
+        db.run(name, rows, epsilon=1, **parameters)
+    assert "maintenance" not in str(said.value)
     assert db.budget("patient").spent == before
 
 

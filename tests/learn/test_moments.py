@@ -163,6 +163,17 @@ def test_the_quadratic_decides_as_the_logistic_loss_does_near_zero() -> None:
         LogisticRegression(1, **{**given, "classes": (0, 1, 2)}).fit(x, y)
 
 
+def test_a_ridge_on_the_quadratic_is_as_large_as_was_asked_for() -> None:
+    """The least of θᵀAθ/8 − b·θ/2 + α‖θ‖²/2, in closed form."""
+    rng = np.random.default_rng(3)
+    x = np.rint(rng.uniform(-1, 1, size=(500, 2)) * 1000) / 1000
+    y = (x[:, 0] - x[:, 1] / 2 + rng.logistic(size=500) / 4 > 0).astype(int)
+    given: dict[str, Any] = {"classes": (0, 1), "bounds": (-1, 1), "delta": 0, "fit_intercept": False}
+    fitted = LogisticRegression(HUGE, **given, alpha=50, method="functional").fit(x, y)
+    expected = np.linalg.solve(x.T @ x / 4 + 50 * np.eye(2), x.T @ (2 * y - 1) / 2)
+    assert fitted.coef_[0] == pytest.approx(expected, rel=1e-3)
+
+
 @pytest.mark.parametrize("n", [0, 2])
 def test_no_rows_one_class_and_constant_columns_are_fitted_like_any(n: int) -> None:
     x, y = np.full((n, 3), 2.0), np.zeros(n, dtype=int)

@@ -128,7 +128,7 @@ def test_a_solver_is_given_less_than_all_that_may_be_off(monkeypatch: pytest.Mon
     monkeypatch.setattr(convex_risk, "minimised", watched)
     columns = [Column("a", bounds=(-1, 1)), Column("b", bounds=(-1, 1))]
     table = Frame.of({"a": [0.5, -1], "b": [1, 0], "y": [0, 1]}, *columns, Column("y", keys=(0, 1)))
-    learner = LogisticRisk(("a", "b"), "y", ONE, RARE, l1=Fraction(l1))
+    learner = LogisticRisk(("a", "b"), "y", ONE, RARE, alpha=ONE, l1=Fraction(l1))
     learner(table, rng=Seeded(1))
     noise, ((objective, tolerance),) = learner.noise(table), given
     assert 0 < tolerance <= float(noise.tolerance - noise.drawn_off) * 7 / 8
@@ -142,6 +142,6 @@ def test_a_line_has_the_noise_of_its_own_loss() -> None:
     """The width of Huber's loss is how bent it is, and so what the ridge is."""
     columns = [Column("a", bounds=(-1, 1)), Column("y", bounds=(-1, 1), step=1)]
     table = Frame.of({"a": [], "y": []}, *columns)
-    wide, narrow = (HuberRisk(("a",), "y", ONE, RARE, width=Fraction(1, n)) for n in (2, 20))
+    wide, narrow = (HuberRisk(("a",), "y", ONE, RARE, ONE, width=Fraction(1, n)) for n in (2, 20))
     assert float(narrow.noise(table).ridge) == pytest.approx(20 * 2 / math.expm1(0.5), rel=1e-5)
     assert float(wide.noise(table).ridge) == pytest.approx(2 * 2 / math.expm1(0.5), rel=1e-5)

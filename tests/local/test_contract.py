@@ -45,7 +45,7 @@ from discreet.privacy import Loss, Pure, Replace
 
 CASES = [(f"{name} {i}", one) for name, some in EXAMPLES.items() for i, one in enumerate(some)]
 SAMPLES = 20_000
-ALPHA = Fraction(1, 10**6) / (3 * len(CASES))  # of a false alarm: each is audited three times
+ALPHA = Fraction(1, 10**9) / (3 * len(CASES))  # of a false alarm: each is audited three times
 each = pytest.mark.parametrize("client", [one for _, one in CASES], ids=[name for name, _ in CASES])
 names = pytest.mark.parametrize("name", sorted(EXAMPLES))
 

@@ -10,6 +10,7 @@ from covering import Coverage
 from doubles import Seeded
 
 from discreet.local.frequencies import Odds
+from discreet.local.heavy_hitters import Hitters
 from discreet.local.matching_pursuit import ALPHA, Pursuit
 from discreet.local.sketch import CellCounts, CountMeanSketch, HadamardSketch
 from discreet.survey.results import held
@@ -86,3 +87,20 @@ def test_a_text_that_all_hold_and_nobody_named_makes_none_of_the_named_found(
         alarms += any(one.chance <= ALPHA for one in held(client, tally, named))
         assert held(client, tally, ["stranger", *named])[0].chance <= ALPHA
     assert not Coverage(alarms, 12).exceeded(ALPHA)
+
+
+def test_an_interval_holds_the_share_of_a_text_that_shares_a_row_with_one_that_was_lost() -> None:
+    """No coins: half hold it, the others a text that nobody tried, and in one of eight rows both have one cell.
+
+    The normal law reaches 0.049, and the row adds 0.056.
+    """
+    supports = np.full((8, 64), 2500)
+    supports[np.arange(8), 0] += 1250
+    supports[np.arange(8), [0, *[1] * 7]] += 1250
+    rows = CellCounts(np.full(8, 5000), supports, Odds(Fraction(1), Fraction(1, 2)))
+    run = Pursuit.of(rows, np.array([[0] * 8, [2] * 8]))
+    hitters = Hitters(40_000, 2, ("a",), run.shares[:1], run.errors[:1], run.chances[:1], run.jump)
+    low, high = hitters.interval()
+    assert low[0] <= 0.5 <= high[0]
+    assert run.shares[0] - 2.24 * run.errors[0] > 0.5
+    assert high[0] - low[0] < 0.25

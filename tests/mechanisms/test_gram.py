@@ -22,9 +22,9 @@ def test_it_is_pythons_sum(most: int) -> None:
     assert all(type(cell) is int for cell in gram(one).ravel())
 
 
-def test_sums_over_many_chunks_are_exact_where_doubles_round() -> None:
+@pytest.mark.parametrize("most", [(1 << 18) - 1, -(1 << 18)])
+def test_sums_over_many_chunks_are_exact_where_doubles_round(most: int) -> None:
     """Every product is the largest that one pair of limbs has, for more rows than a chunk."""
-    most = (1 << 18) - 1
     rows = np.full((3 * (1 << 16) + 7, 2), most, dtype=np.int64)
     assert gram(rows)[0, 1] == len(rows) * most * most
     assert product(rows, rows[:, :1])[1, 0] == len(rows) * most * most

@@ -28,7 +28,8 @@ import discreet as dp
 from discreet.audit import audit, audit_one_run, enumerated
 from discreet.curator.custody import Custody
 from discreet.errors import Refusal
-from discreet.privacy import Pure, Replace
+from discreet.noise import Entropy
+from discreet.privacy import AddRemove, Pure, Replace
 from discreet.release import Net, NetRelease, Release
 from discreet.release.folder import checked
 from discreet.release.net import _net, different, radius, ranges_of, rows_for, tables_of, tables_up_to
@@ -152,6 +153,26 @@ def test_what_is_drawn_follows_the_law() -> None:
     for odds in (Fraction(7, 10), Fraction(13, 10)):
         wrong = replace(net, epsilon=net.epsilon * odds).law(counts, 5)
         assert not fits([each.rows for each in drawn], dict(zip(law, (float(p.up) for p in wrong), strict=True)))
+
+
+@pytest.mark.parametrize("net", SMALL, ids=repr)
+def test_the_number_of_records_has_the_noise_that_its_share_pays(net: Net, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As far as a unit's records move it, over the scale, is the share; and its error is that of this noise."""
+    asked: list[Fraction] = []
+
+    def laplace(scale: Fraction, *, rng: Entropy) -> int:  # noqa: ARG001
+        asked.append(scale)
+        return 0
+
+    monkeypatch.setattr("discreet.release.net.laplace", laplace)
+    told = net(np.full(net.shape, 3), rng=Seeded(1))
+    moved = net.most if net.neighbours == AddRemove() else 2 * net.most
+    assert told.records == 3 * net.cells
+    assert [moved / scale for scale in asked] == [net.ratio * net.epsilon]
+    q = math.exp(-1 / float(asked[0]))
+    for confidence in (Fraction(1, 2), Fraction(95, 100), Fraction(9999, 10000)):
+        beyond = (far for far in itertools.count() if 2 * q ** (far + 1) / (1 + q) <= float(1 - confidence))
+        assert net.records_error(confidence) == max(1, next(beyond))
 
 
 @pytest.mark.parametrize("net", SMALL, ids=repr)

@@ -31,8 +31,6 @@ from discreet.release import (
 from discreet.release.estimate import error_bar
 from discreet.release.marginals.domain import Axes, Domain
 from discreet.release.synthetic import Records
-from discreet.release.synthetic.compression import Compression
-from discreet.release.synthetic.fit import NoisyTable
 from discreet.release.synthetic.measuring import Measuring
 from discreet.release.synthetic.structure import by_chance, clique_tree
 from discreet.release.tree import Whole
@@ -125,7 +123,7 @@ def test_noise_has_the_scale_that_is_proved(monkeypatch: pytest.MonkeyPatch) -> 
     asked: list[tuple[str, Any]] = []
 
     def gaussians(variance: Fraction, size: int, *, rng: Any) -> Whole:  # noqa: ANN401, ARG001
-        asked.append(("gaussian", variance))
+        asked.append(("gaussian", (variance, size)))  # as many as there are numbers
         return np.zeros(size, dtype=np.int64)
 
     def exponential(scores: Any, rate: Fraction, *, rng: Any) -> int:  # noqa: ANN401, ARG001
@@ -144,7 +142,7 @@ def test_noise_has_the_scale_that_is_proved(monkeypatch: pytest.MonkeyPatch) -> 
     assert distances.tolist() == [int(np.abs(people()(names) - n).sum()) for names, n in known]
     assert measuring.farthest(measuring.scores(dict(even)), [(0, 1), (2, 3)], rho) == even[int(np.argmax(distances))][0]
     assert measuring.farthest(measuring.scores(dict(even)), [(2, 3)], rho) == (2, 3)
-    assert asked[:2] == [("gaussian", Fraction(9, 1) / (2 * rho)), ("gaussian", Fraction(18, 1) / (2 * rho))]
+    assert asked[:2] == [("gaussian", (Fraction(9) / (2 * rho), 12)), ("gaussian", (Fraction(18) / (2 * rho), 2))]
     epsilon = asked[2][1] * 2 * 3
     assert Fraction(999, 1000) * rho < epsilon**2 / 8 <= rho
 
@@ -205,6 +203,12 @@ def test_rows_are_like_the_records(kind: Any) -> None:  # noqa: ANN401
     assert told.table(("b", "a")).shape == (4, 3)
 
 
+@kinds
+def test_a_column_by_itself_will_do(kind: Any) -> None:  # noqa: ANN401
+    told = kind(("a",), (3,), Fraction(1, 7))(lambda names: np.array([5, 50, 500]) if names else np.array(555))
+    assert told.rows.shape[1] == 1
+
+
 def test_so_many_rows_as_were_asked_for() -> None:
     told = IndependentSynthesis(COLUMNS, SIZES, Fraction(2), rows=17)(people(), rng=Seeded(3))
     assert told.rows.shape == (17, 4)
@@ -237,45 +241,6 @@ def test_what_chance_does_to_a_table_is_bounded_closely() -> None:
 
 
 # merged cells ---------------------------------------------------------------------------------------------------------
-
-
-def test_cells_that_noise_hides_are_merged_and_rows_find_back() -> None:
-    domain = Domain(("a", "b"), (5, 2))
-    variances = np.full(5, 100.0)
-    singles = [
-        NoisyTable((0,), np.array([500, 29, 400, -3, 10]), variances),
-        NoisyTable((1,), np.array([450, 486]), variances[:2]),
-    ]
-    merging = Compression.of(domain, singles)
-    assert merging.domain.sizes == (3, 2)
-    assert merging.places[0].tolist() == [0, 2, 1, 2, 2]
-    table = np.arange(10).reshape(5, 2)
-    assert merging.merged(table, (0, 1)).tolist() == [[0, 1], [4, 5], [2 + 6 + 8, 3 + 7 + 9]]
-    both = merging.merged_table(singles[0])
-    assert (both.counts.tolist(), both.variances.tolist(), both.decided) == ([500, 400, 36], [100, 100, 300], True)
-    rows = merging.expanded(np.array([[2, 1]] * 3900 + [[0, 0]] * 10), Seeded(1))
-    found = np.bincount(rows[:, 0], minlength=5)
-    assert found[[0, 2, 3]].tolist() == [10, 0, 0]
-    assert abs(found[1] - 2900) < 3900 * math.sqrt(math.log(2e9) / (2 * 3900))
-    assert np.allclose(merging.expanded_table(np.array([1.0, 2.0, 39.0]), (0,)), [1, 29, 2, 0, 10], atol=1e-6)
-
-
-def test_neighbours_along_a_line_are_merged_where_they_are_many_and_others_are_left_alone() -> None:
-    counts = np.array([*[100] * 40, 8000, *[25] * 20, 70])
-    table = NoisyTable((0,), counts, np.full(counts.size, 1.0))
-    merging = Compression.of(Domain(("a",), (62,)), [table], (61,), 10)
-    place = merging.places[0]
-    assert merging.domain.sizes[0] <= 11
-    assert np.all(np.diff(place) >= 0)
-    assert int((place == place[40]).sum()) == 1
-    assert int((place == place[61]).sum()) == 1
-    assert Compression.of(Domain(("a",), (62,)), [table], (61,), 61).domain.sizes == (62,)
-    assert np.allclose(merging.expanded_table(merging.merged(counts, (0,)).astype(float), (0,)), counts)
-
-
-def test_a_column_that_noise_hides_whole_is_one_cell() -> None:
-    merging = Compression.of(Domain(("a",), (3,)), [NoisyTable((0,), np.array([1, -1, 2]), np.full(3, 100.0))])
-    assert merging.domain.sizes == (1,)
 
 
 # error bars -----------------------------------------------------------------------------------------------------------

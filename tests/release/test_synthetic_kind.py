@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -150,6 +151,31 @@ def test_counts_are_the_models_and_have_a_bar_where_they_were_measured() -> None
         alone.whole()
 
 
+def test_private_bins_hold_about_as_many_records_each_and_end_on_a_public_grid() -> None:
+    random = np.random.default_rng(3)
+    wages = np.minimum(np.floor(random.lognormal(6, 1, 6000)), 9999)
+    wage = Column("wage", bounds=(0, 10_000), step=1)
+    told, other = (
+        publication(rows, Wish.of("synthetic", ("wage", "sex"), rho=2, bins={"wage": "private:8"}, method="mst"))(
+            rows, rng=Seeded(4)
+        )
+        for data in (wages, wages[:10])
+        for rows in [Frame.of({"wage": data, "sex": ["f"] * len(data)}, wage, SEX)]
+    )
+    assert isinstance(told, SyntheticRelease)
+    assert isinstance(other, SyntheticRelease)
+    assert told.sides == other.sides
+    assert len(told.sides[0]) == 257
+    place = told.content.merging.places[0]
+    assert np.all(np.diff(place[:-1]) >= 0)
+    edges: Any = told.sides[0]
+    held = np.bincount(place[[edges.place(value) for value in wages]], minlength=int(place.max()) + 1)[:-1]
+    assert held.size == 8
+    assert np.abs(held - 750).max() < 350  # a cell of the grid alone has 300 where there are most
+    made = told.rows()["wage"].drop_null().to_numpy()
+    assert abs(np.quantile(made, 0.9) / np.quantile(wages, 0.9) - 1) < 0.1
+
+
 def test_as_many_rows_as_are_asked_for() -> None:
     assert made(SEX, AGE, rows=12).rows().num_rows == 12
 
@@ -166,7 +192,8 @@ def test_as_many_rows_as_are_asked_for() -> None:
         ({"rho": 1, "rows": 0}, "rows"),
         ({"rho": 1, "rows": 1 << 21}, "rows"),
         ({"rho": 1, "outside": "leave out"}, "stay, with nothing"),
-        ({"rho": 1, "bins": {"age": "private"}}, "declared bins"),
+        ({"rho": 1, "bins": {"k1": "private"}}, "bins are for numbers"),
+        ({"rho": 1, "bins": {"age": "private"}, "method": "direct"}, "measures every cell"),
         ({"rho": 1, "method": "direct", "bins": {"age": 100}}, "cells"),
     ],
 )
@@ -183,6 +210,19 @@ def test_the_price_is_within_what_was_asked_for() -> None:
     assert isinstance(asked.privacy, Concentrated)
     assert asked.privacy.delta_at(1) <= Fraction(1, 10**9)
     assert publication(rows, Wish.of("synthetic", ("sex", "age"), rho="0.25")).privacy == Concentrated("0.25")
+
+
+@pytest.mark.parametrize("method", ["clique-tree", "mst", "independent", "direct"])
+def test_what_is_said_beforehand_of_noise_is_the_most_that_a_column_alone_has(method: str) -> None:
+    rows = frame(SEX, AGE, neighbours=Replace("row"))
+    planned: Any = publication(rows, Wish.of("synthetic", ("sex", "age"), rho="0.5", bins={"age": 9}, method=method))
+    content = planned(rows, rng=Seeded(1)).content
+    first = next(one for one in content.tables if one.axes in ((0,), (0, 1)))
+    alone = math.sqrt(float(first.variances.min()) * (10 if method == "direct" else 1))  # as many cells are added up
+    assert planned.mechanism.deviation_alone >= alone - 1e-9
+    assert method in ("clique-tree", "mst") or planned.mechanism.deviation_alone == pytest.approx(alone)
+    assert planned.alone >= 1.96 * alone
+    assert f"within ± {planned.alone:,}" in planned.preview.lines[-1]
 
 
 def test_replaced_people_are_hidden_as_twice_as_many() -> None:

@@ -15,6 +15,7 @@ from typing import Any
 import clinic
 import numpy as np
 import pytest
+from disk import Disk
 from doubles import Seeded
 
 from discreet.curator import Curator
@@ -116,6 +117,48 @@ def test_a_stage_that_was_not_sealed_is_forfeited_and_the_rest_has_that_much_les
         assert {float(1 / (2 * price)) for price in told} >= {
             float(table.variances.min()) for table in made.tables if not table.decided
         }
+
+
+class Counted(Seeded):
+    """Coins, and how many were thrown."""
+
+    thrown = 0
+
+    def bits(self, count: int, /) -> int:
+        self.thrown += 1
+        return super().bits(count)
+
+    def raw(self, count: int, /) -> bytes:
+        self.thrown += 1
+        return super().raw(count)
+
+
+@kinds
+def test_no_coin_is_thrown_for_a_stage_before_it_is_begun(kind: Any) -> None:  # noqa: ANN401
+    """And every one of them before it is sealed: a stage that was drawn and not begun could be drawn again."""
+    rng = Counted(1)
+    begun, sealed = [], [0]
+
+    class Watched(Kept):
+        def begin(self, price: Fraction, left: Fraction) -> None:
+            begun.append(rng.thrown)
+            super().begin(price, left)
+
+        def seal(self, told: Plain) -> None:
+            sealed.append(rng.thrown)
+            super().seal(told)
+
+    kind(COLUMNS, SIZES, RHO)(counts, rng=rng, stages=Watched())
+    assert begun == sealed[:-1]
+    assert all(before < after for before, after in zip(begun, sealed[1:], strict=True))
+
+
+def test_another_run_is_not_gone_on_with() -> None:
+    whole = Kept()
+    run(IndependentSynthesis, whole)
+    dearer = tuple(Stage(stage.price * 2, stage.told) for stage in whole.all)
+    with pytest.raises(AssertionError, match="must go on as it began"):
+        run(IndependentSynthesis, Kept(dearer))
 
 
 def test_twice_forfeited_is_paid_twice() -> None:
@@ -236,6 +279,19 @@ def test_what_was_begun_last_with_nothing_left_is_over(tmp_path: Path) -> None:
     assert found is not None
     assert found.earlier == (Stage(Fraction(1, 3), [1]), Stage(Fraction(2, 3), [2]))
     assert (tmp_path / "stages" / "3").read_bytes().endswith(b"}\n")
+
+
+def test_what_was_begun_or_told_is_there_after_a_power_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "stages").mkdir()
+    disk, path = Disk(tmp_path, monkeypatch), tmp_path / "stages" / "3"
+    paid: Any = SimpleNamespace(number=3, hash="ab")
+    stages = StageFile.new(tmp_path, paid)
+    assert disk.left(path) == path.read_bytes()
+    stages.begin(Fraction(1, 3), Fraction(2, 3))
+    assert disk.left(path) == path.read_bytes()
+    stages.seal([1])
+    assert disk.left(path) == path.read_bytes()
+    assert path.read_bytes().count(b"\n") == 3
 
 
 def test_two_programs_do_not_make_the_same_at_once(home: Path) -> None:

@@ -11,8 +11,8 @@ from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
-import numpy as np
 import pytest
+from covering import Coverage
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from doubles import Seeded
 from survey.surveyed import ONE, Survey, draft, sent, trusting
@@ -112,8 +112,10 @@ def test_drawing_afresh_loses_more_and_is_limited(tmp_path: Path) -> None:
 def test_the_law_of_what_is_sent_is_the_clients(tmp_path: Path) -> None:
     task = draft(Response(Fraction("1.0986122886681098"), 2))  # ln 3
     said = [sent(Respondent(tmp_path / str(i), rng=Seeded(i)).answer(task, 1).body, task)[1][0] for i in range(400)]
-    share = np.mean(said)
-    assert abs(share - 0.75) < 0.13  # Hoeffding: fails once in 1e6, and notices 1/2 or 1
+    ones = Coverage(sum(said), 400)  # exact tails
+    assert not ones.refuted(0.75)
+    assert not ones.exceeded(0.75)
+    assert ones.exceeded(0.5)
 
 
 def test_the_state_does_not_hold_the_answer_and_is_for_its_owner(tmp_path: Path) -> None:

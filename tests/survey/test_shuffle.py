@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from fractions import Fraction
 from itertools import permutations
+from pathlib import Path
 
 import numpy as np
 import pytest
 from doubles import Seeded
 from mechanisms.chances import fits
-from survey.surveyed import ONE
+from survey.surveyed import ONE, Survey
 
 from discreet.errors import Refusal
 from discreet.local import Hadamard, LocalHashing, OptimizedUnary, Rappor, Reporter, Response
@@ -92,6 +93,18 @@ def test_reports_that_share_a_permanent_response_do_not_hide_one_by_one() -> Non
     assert once.shuffled == shuffled(alone, 10_000, delta=Fraction(1, 10**8)).loss
     assert (once.local, twice.local) == (client.privacy, 2 * client.privacy)
     assert twice.shuffled == Approximate(2 * client.epsilon, Fraction(0))
+
+
+@pytest.mark.parametrize("reports", [1, 2])
+def test_several_reports_of_rappor_are_not_said_to_hide_that_a_text_changed(tmp_path: Path, reports: int) -> None:
+    """With these odds a report is the permanent response: two that differ are of two texts, and no ε bounds that."""
+    loud = Rappor(Fraction(4), 16, 2, 4, Fraction(0), Fraction(1))
+    survey = Survey(tmp_path, loud, reports=reports)
+    survey.send(["a"] * 10)
+    survey.collector.close(survey.task.id)
+    relation = survey.collector.collect(survey.task.id).body["promise"]["relation"]
+    assert ("that a text changed is not hidden" in relation) == (reports > 1)
+    assert relation.startswith("replace one person's value; that a person took part is not hidden; several versions of")
 
 
 def test_a_crowd_that_hides_nobody_promises_what_a_report_does() -> None:

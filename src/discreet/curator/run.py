@@ -151,6 +151,8 @@ def planned(known: Catalogue, wanted: Wanted[T], rows: Rows, allow: Callable[[se
         over = cast("TableMechanism[T]", mechanism)
         outline = row_outline(public, outline.population, over.caps.rows, named)
         loss = _charged_table(over, charge)
+        if hasattr(over, "refuse_unfit"):  # what it would refuse when it is paid
+            over.refuse_unfit(outline)
     else:
         of_rows = cast("RowMechanism[T]", mechanism)
         loss = _charged(of_rows, outline.caps.rows, charge)

@@ -30,6 +30,7 @@ MOST_STEPS = 1 << 53  # below it a double counts every step
 _USUAL = Fraction(1, 100)
 _SMALLEST = Fraction(1, 10**300)
 _COLUMN = 26  # bits for the places across a column's bounds, at the least: a few more still fit four bytes
+_AT_ONCE = 1 << 14  # doubles
 _EXPRESSION = 28  # and for those of an expression that is ranked: a finer grid would only cost more
 
 
@@ -133,9 +134,17 @@ class Grid:
         return int(steps) * self.step
 
     def _of_floats(self, given: NDArray[np.generic]) -> NDArray[np.int64]:
-        """In doubles, and again in rationals where their error could move a value over the middle between two steps."""
+        """As many at once as lie in a cache."""
         if not Fraction(1, 1 << 1000) < self.step < 1 << 1000 or self.reach >= MOST_STEPS:
             return self._one_by_one(given)
+        flat = given.ravel()
+        told = np.empty(flat.size, dtype=np.int64)
+        for start in range(0, flat.size, _AT_ONCE):
+            told[start : start + _AT_ONCE] = self._of_some(flat[start : start + _AT_ONCE])
+        return told.reshape(given.shape)
+
+    def _of_some(self, given: NDArray[np.generic]) -> NDArray[np.int64]:
+        """In doubles, and again in rationals where their error could move a value over the middle between two steps."""
         with np.errstate(all="ignore"):
             reals = given.astype(np.float64)
             scaled = reals / float(self.step)

@@ -115,11 +115,27 @@ class DuckRelation:
         The engine lists the different units, a coin is drawn here for each, and the engine keeps those with heads.
         Which they are, and how many, stays there.
         """
-        chance, name = rate_of(rate), f"memory.main.units_{secrets.token_hex(16)}"
+        return self._drawn(rate, rng, "heads")[0]
+
+    def split(self, rate: Number, /, *, rng: Entropy = SECURE) -> tuple[DuckRelation, DuckRelation]:
+        """The relation of a Poisson sample of the units, and that of all others."""
+        taken, left = self._drawn(rate, rng, "heads", "NOT heads")
+        return taken, left
+
+    def _drawn(self, rate: Number, rng: Entropy, *sides: str) -> list[DuckRelation]:
+        """The relations of units with heads, or without, in tables of their own."""
+        chance, both = rate_of(rate), f'"#coins {secrets.token_hex(8)}"'
+        names = [f"memory.main.units_{secrets.token_hex(16)}" for _ in sides]
         with self.store.reading(self.tree) as (connection, salt, located):
             owners = f"SELECT DISTINCT {quoted(UNIT)} AS unit FROM ({self._source.text(located, salt)})"
             beside = _beside(connection, owners, "heads", lambda size: flips(chance, size, rng=rng))
-            connection.execute(f"CREATE TABLE {name} AS SELECT unit FROM ({beside}) WHERE heads").fetchall()
+            connection.execute(f"CREATE TEMP TABLE {both} AS SELECT unit, heads FROM ({beside})").fetchall()
+            for name, side in zip(names, sides, strict=True):
+                connection.execute(f"CREATE TABLE {name} AS SELECT unit FROM {both} WHERE {side}").fetchall()
+            connection.execute(f"DROP TABLE {both}").fetchall()
+        return [self._of(name) for name in names]
+
+    def _of(self, name: str) -> DuckRelation:
         drawn = UnitSample(name)
         weakref.finalize(drawn, self.store.forget, self.tree, name)
         samples = (*self.samples, drawn)

@@ -17,9 +17,14 @@ scikit-learn, and mechanisms and models do not.
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from discreet.learn.additive_learner import AdditiveClassification as AdditiveClassification
+from discreet.learn.additive_learner import AdditiveRegression as AdditiveRegression
+from discreet.learn.additive_model import EffectsClassifier as EffectsClassifier
+from discreet.learn.additive_model import EffectsRegressor as EffectsRegressor
 from discreet.learn.bayes_model import BayesClassifier as BayesClassifier
 from discreet.learn.classifier_model import KernelClassifier as KernelClassifier
 from discreet.learn.classifier_model import LinearClassifier as LinearClassifier
+from discreet.learn.clusters_model import Clusters as Clusters
 from discreet.learn.convex_risk import ConvexRisk as ConvexRisk
 from discreet.learn.convex_risk import HingeRisk as HingeRisk
 from discreet.learn.convex_risk import HuberRisk as HuberRisk
@@ -27,10 +32,14 @@ from discreet.learn.convex_risk import KernelRisk as KernelRisk
 from discreet.learn.convex_risk import LogisticRisk as LogisticRisk
 from discreet.learn.exponential_components import ExponentialComponents as ExponentialComponents
 from discreet.learn.functional import FunctionalLogistic as FunctionalLogistic
+from discreet.learn.kmeans import KMeansClusters as KMeansClusters
 from discreet.learn.least_squares import LeastSquares as LeastSquares
+from discreet.learn.low_rank import MatrixFactors as MatrixFactors
+from discreet.learn.low_rank_model import LowRankMatrix as LowRankMatrix
 from discreet.learn.model import LinearModel as LinearModel
 from discreet.learn.model import Model as Model
 from discreet.learn.model_release import ModelRelease as ModelRelease
+from discreet.learn.model_score import ModelScore as ModelScore
 from discreet.learn.moments import NaiveBayes as NaiveBayes
 from discreet.learn.moments import Standardize as Standardize
 from discreet.learn.principal_components import PrincipalComponents as PrincipalComponents
@@ -38,6 +47,10 @@ from discreet.learn.projection_model import Projection as Projection
 from discreet.learn.rule_learner import RuleLearner as RuleLearner
 from discreet.learn.rule_model import Rule as Rule
 from discreet.learn.scaling_model import Scaling as Scaling
+from discreet.learn.scores import ClassifierScore as ClassifierScore
+from discreet.learn.scores import NumberScore as NumberScore
+from discreet.learn.search import PrivateSearch as PrivateSearch
+from discreet.learn.searched_model import SearchedModel as SearchedModel
 from discreet.learn.sparse_regression import SparseLeastSquares as SparseLeastSquares
 from discreet.learn.tree_learner import ClassificationTree as ClassificationTree
 from discreet.learn.tree_learner import RegressionTree as RegressionTree
@@ -45,6 +58,9 @@ from discreet.learn.tree_model import TreeClassifier as TreeClassifier
 from discreet.learn.tree_model import TreeRegressor as TreeRegressor
 
 _ESTIMATORS = {
+    "AdditiveClassifier": "additive",
+    "AdditiveRegressor": "additive",
+    "LowRank": "decomposition",
     "PCA": "decomposition",
     "PrivateEstimator": "estimator",
     "ConvexERM": "regressors",
@@ -53,25 +69,33 @@ _ESTIMATORS = {
     "ExponentialLearner": "exponential_learner",
     "GaussianNB": "naive_bayes",
     "HuberRegressor": "regressors",
+    "KMeans": "clustering",
     "KernelSVC": "classifiers",
     "LinearRegression": "linear_regression",
     "LinearSVC": "classifiers",
     "LogisticRegression": "classifiers",
     "PrivateClassifier": "classifiers",
+    "PrivateSearchCV": "search_cv",
     "PrivateTransformer": "estimator",
     "Ridge": "linear_regression",
     "SparseRegression": "linear_regression",
     "StandardScaler": "naive_bayes",
+    "evaluate": "evaluation",
 }
 
 if TYPE_CHECKING:
+    from discreet.learn.additive import AdditiveClassifier as AdditiveClassifier
+    from discreet.learn.additive import AdditiveRegressor as AdditiveRegressor
     from discreet.learn.classifiers import KernelSVC as KernelSVC
     from discreet.learn.classifiers import LinearSVC as LinearSVC
     from discreet.learn.classifiers import LogisticRegression as LogisticRegression
     from discreet.learn.classifiers import PrivateClassifier as PrivateClassifier
+    from discreet.learn.clustering import KMeans as KMeans
     from discreet.learn.decomposition import PCA as PCA
+    from discreet.learn.decomposition import LowRank as LowRank
     from discreet.learn.estimator import PrivateEstimator as PrivateEstimator
     from discreet.learn.estimator import PrivateTransformer as PrivateTransformer
+    from discreet.learn.evaluation import evaluate as evaluate
     from discreet.learn.exponential_learner import ExponentialLearner as ExponentialLearner
     from discreet.learn.linear_regression import LinearRegression as LinearRegression
     from discreet.learn.linear_regression import Ridge as Ridge
@@ -80,6 +104,7 @@ if TYPE_CHECKING:
     from discreet.learn.naive_bayes import StandardScaler as StandardScaler
     from discreet.learn.regressors import ConvexERM as ConvexERM
     from discreet.learn.regressors import HuberRegressor as HuberRegressor
+    from discreet.learn.search_cv import PrivateSearchCV as PrivateSearchCV
     from discreet.learn.trees import DecisionTreeClassifier as DecisionTreeClassifier
     from discreet.learn.trees import DecisionTreeRegressor as DecisionTreeRegressor
 else:  # a type checker should not believe in every name

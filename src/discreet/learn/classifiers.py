@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,7 @@ from discreet.learn.classifier_model import chosen_of
 from discreet.learn.convex_risk import HingeRisk, KernelRisk, LogisticRisk
 from discreet.learn.estimator import ArgumentRefusal, PrivateEstimator, optional
 from discreet.learn.functional import FunctionalLogistic
+from discreet.mechanisms.memory_relation import places_of
 from discreet.privacy import AddRemove, Neighbours, Replace
 
 
@@ -37,7 +40,7 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
             raise ArgumentRefusal("Only binary classification is supported. The type of the target is multiclass.")
         self.classes_ = classes
         places = {name: place for place, name in enumerate(classes.tolist())}
-        return np.array([_place(places, cell) for cell in y.tolist()], dtype=np.int64)
+        return places_of(y, partial(_place, places))
 
     _most = 1000  # classes
 
@@ -81,7 +84,7 @@ class _Convex(PrivateClassifier):
             "label": label,
             "epsilon": exact(self.epsilon, "epsilon"),
             "delta": exact(self.delta, "delta"),
-            "alpha": exact(self.alpha, "alpha"),
+            "alpha": optional(self.alpha, "alpha"),
             "l1": exact(self.l1, "l1"),
             "method": self.method,
             "fit_intercept": self.fit_intercept,
@@ -106,9 +109,10 @@ class LogisticRegression(_Convex):
 
     `classes` are the labels that there can be, `bounds` or `data_norm` say how far features reach: all public facts.
     `alpha` is a ridge on the weights of the scaled features, the intercept's too; more of it is taken where the price
-    needs it. `l1` is the weight of the sum of their sizes, the intercept's not: it makes many of them zero. `method` is
-    "objective", "gaussian", "output" or "automatic", or for two classes "functional": noisy sums, as linear regression
-    has them, and no solver. `neighbours` are "add-remove", or "replace" where the number of rows is public.
+    needs it, and None is as much as the noise calls for, which costs a 64th of ε. `l1` is the weight of the sum of
+    their sizes, the intercept's not: it makes many of them zero. `method` is "objective", "gaussian", "output" or
+    "automatic", or for two classes "functional": noisy sums, as linear regression has them, and no solver. `neighbours`
+    are "add-remove", or "replace" where the number of rows is public.
 
     Guarantee: that of `LogisticRisk`; `privacy_` says it.
     """
@@ -121,7 +125,7 @@ class LogisticRegression(_Convex):
         classes: Any = None,  # noqa: ANN401  # labels of any type
         bounds: Any = None,  # noqa: ANN401  # a pair of numbers, or of lists of them
         data_norm: Number | None = None,
-        alpha: Number = 1,
+        alpha: Number | None = None,
         l1: Number = 0,
         method: str = "automatic",
         fit_intercept: bool = True,
@@ -144,7 +148,8 @@ class LogisticRegression(_Convex):
         """The mechanism that a fit is, over columns of these names."""
         common = self._common(features, label)
         if self.method == "functional":
-            return FunctionalLogistic(**{name: part for name, part in common.items() if name not in ("method", "l1")})
+            own = {name: part for name, part in common.items() if name not in {"method", "l1"}}
+            return FunctionalLogistic(**own | {"alpha": common["alpha"] or Fraction(0)})
         return LogisticRisk(**common)
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:  # noqa: N803
@@ -174,7 +179,7 @@ class LinearSVC(_Convex):
         classes: Any = None,  # noqa: ANN401  # labels of any type
         bounds: Any = None,  # noqa: ANN401  # a pair of numbers, or of lists of them
         data_norm: Number | None = None,
-        alpha: Number = 1,
+        alpha: Number | None = None,
         l1: Number = 0,
         width: Number = "0.5",
         method: str = "automatic",
@@ -229,7 +234,7 @@ class KernelSVC(_Convex):
         classes: Any = None,  # noqa: ANN401  # labels of any type
         bounds: Any = None,  # noqa: ANN401  # a pair of numbers, or of lists of them
         data_norm: Number | None = None,
-        alpha: Number = 1,
+        alpha: Number | None = None,
         l1: Number = 0,
         width: Number = "0.5",
         gamma: Number = 1,

@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from discreet.declared.group_key import Key
 from discreet.declared.table import Outline, column_of, grid_of
 from discreet.errors import Refusal
-from discreet.exact import count, nonnegative, positive, probability, shown
+from discreet.exact import count, nonnegative, positive, probability, shown, spoken
 from discreet.learn.classifier_model import KernelClassifier, LinearClassifier, lifted
 from discreet.learn.design import Design, Reals, Scale, Steps
 from discreet.learn.losses import Huber, Logistic, Loss, SmoothHinge, Softmax
 from discreet.learn.model import LinearModel
 from discreet.learn.normals import exponential_vector, normals
-from discreet.learn.perturbation import METHODS, Perturbation, planned
+from discreet.learn.perturbation import COUNT_SHARE, METHODS, Perturbation, planned, usual_ridge
 from discreet.learn.solver import Objective, minimised
 from discreet.learn.terms import OverRows, settle_columns
 from discreet.mechanisms import Column, Frame, Pair, Relation, registered
@@ -30,6 +30,8 @@ from discreet.noise import SECURE, Entropy, laplace
 from discreet.privacy import AddRemove, Approximate, Neighbours
 
 _MOST_CLASSES = 1000
+_NARROWEST, _WIDEST = Fraction(1, 100), 1000  # of what is rounded of a loss; beyond doubles find few minima
+_MOST_WEIGHT = 10**9
 _ZERO = 24  # times the scale of the noise on the grid: beyond it is less often than once in e²⁴
 _CERTIFIED = 0.875  # of what a solver may be off: the rest is for adding noise to what it found, in doubles
 
@@ -44,7 +46,7 @@ class _Risk(OverRows):
     label: str
     epsilon: Fraction
     delta: Fraction
-    alpha: Fraction = Fraction(1)
+    alpha: Fraction | None = None
     l1: Fraction = Fraction(0)
     method: str = "automatic"
     fit_intercept: bool = True
@@ -60,16 +62,18 @@ class _Risk(OverRows):
             self,
             epsilon=positive(self.epsilon, "epsilon"),
             delta=probability(self.delta, "delta"),
-            alpha=nonnegative(self.alpha, "alpha"),
+            alpha=None if self.alpha is None else nonnegative(self.alpha, "alpha"),
             l1=nonnegative(self.l1, "l1"),
             fit_intercept=yes_or_no(self.fit_intercept, "fit_intercept"),
             data_norm=None if self.data_norm is None else positive(self.data_norm, "data_norm"),
         )
+        _least_and_most(self.alpha or Fraction(0), "alpha", Fraction(0), _MOST_WEIGHT)
+        _least_and_most(self.l1, "l1", Fraction(0), _MOST_WEIGHT)
         if not self.delta:
             raise Refusal(
                 "this fit needs a delta, if a tiny one: its solver computes in doubles", hint="say delta=1e-12"
             )
-        if self.method == "output" and not self.alpha:
+        if self.method == "output" and self.alpha == 0:
             raise Refusal("output perturbation needs a ridge", hint="say alpha=1, for one")
 
     @cached_property
@@ -82,15 +86,35 @@ class _Risk(OverRows):
         """A coefficient for each feature, and an intercept; so many for each class, where there are more than two."""
         return len(self.features) + self.fit_intercept
 
+    def refuse_unfit(self, known: Outline) -> None:
+        """Where the label or a feature is not declared as this needs it, or the price buys no noise."""
+        self.noise(known)
+
     def design(self, known: Outline) -> Design:
         """How rows become numbers."""
         return Design.of(known, self.features, intercept=self.fit_intercept, norm=self.data_norm)
 
-    def noise(self, known: Outline) -> Perturbation:
-        """How much noise there is on what is fitted to rows of which this is declared, by public facts alone."""
+    @property
+    def counting(self) -> Fraction:
+        """Of ε what buys the number of rows, from which a ridge follows that nobody named."""
+        return self.epsilon * COUNT_SHARE if self.alpha is None else Fraction(0)
+
+    def noise(self, known: Outline, counted: int = 0) -> Perturbation:
+        """How much noise there is on what is fitted to rows of which this is declared, by public facts alone.
+
+        And by about how many rows were `counted`, where nobody named a ridge.
+        """
         size, length = self.shape(self.design(known))
-        price = self.privacy
-        return planned(self.loss(known), size, length, price, self.max_rows, self.neighbours, self.alpha, self.method)
+        price = Approximate(self.epsilon - self.counting, self.delta)
+        terms = (self.loss(known), size, length, price, self.max_rows, self.neighbours)
+        alpha = usual_ridge(*terms, counted, self.method) if self.alpha is None else self.alpha
+        return planned(*terms, alpha, self.method)
+
+    def counted(self, relation: Relation, rng: Entropy) -> int:
+        """About how many rows there are, at the price of `counting`; or 0, if that is nothing."""
+        if not self.counting:
+            return 0
+        return int(relation.counts([])) + laplace(self.max_rows / self.counting, rng=rng)
 
     def shape(self, design: Design) -> tuple[int, Fraction]:
         """How many numbers a row is in the end, and the largest square of their length."""
@@ -106,7 +130,8 @@ class _Risk(OverRows):
 
     def parameters(self, relation: Relation, rng: Entropy, lift: Callable[[Reals], Reals] | None = None) -> Reals:
         """Θ with noise, on a public grid. Spends `privacy`; docs/proofs/convex.md."""
-        design, loss, noise = self.design(relation), self.loss(relation), self.noise(relation)
+        design, loss = self.design(relation), self.loss(relation)
+        noise = self.noise(relation, self.counted(relation, rng))
         size, length = self.shape(design)
         shape, reach = (size, loss.scores), math.sqrt(length) * (1 + 2.0**-50)
         draw = exponential_vector if noise.exponential else normals
@@ -182,12 +207,17 @@ class _Classes(_Risk):
 
     def read(self, known: Outline, labels: Steps) -> tuple[Steps, NDArray[np.bool_]]:
         """Places among the classes, of places among keys or of steps."""
-        column = column_of(known, self.label)
-        if column.keys is None:
-            return labels - grid_of(known, self.label).low, np.ones(labels.size, dtype=np.bool_)
-        classes = classes_of(known, self.label)
-        places = np.array([-1 if key is None else classes.index(key) for key in column.keys])[labels]
-        return places, places >= 0
+        return places_of_classes(known, self.label, labels)
+
+
+def places_of_classes(known: Outline, label: str, labels: Steps) -> tuple[Steps, NDArray[np.bool_]]:
+    """The place of each label among the classes, of places among keys or of steps; and which are any."""
+    column = column_of(known, label)
+    if column.keys is None:
+        return labels - grid_of(known, label).low, np.ones(labels.size, dtype=np.bool_)
+    classes = classes_of(known, label)
+    places = np.array([-1 if key is None else classes.index(key) for key in column.keys])[labels]
+    return places, places >= 0
 
 
 def classes_of(known: Outline, label: str) -> tuple[Key, ...]:
@@ -204,14 +234,21 @@ def classes_of(known: Outline, label: str) -> tuple[Key, ...]:
     return classes
 
 
+def _least_and_most(value: Fraction, name: str, low: Fraction, high: int) -> None:
+    """Refuse what makes sums that doubles do not hold, or minima that they do not find."""
+    if not low <= value <= high:
+        raise Refusal(f"expected {name} from {spoken(low)} to {high}, got {name}={spoken(value)}")
+
+
 @registered("logistic-regression")
 @dataclass(frozen=True)
 class LogisticRisk(_Classes):
     """Logistic regression of a column with declared classes, of more than two by softmax.
 
     `alpha` is a ridge on the weights of features that are scaled to between −1 and 1, or to a length of `data_norm`;
-    the intercept is one of them. `method` is objective perturbation (with noise of density ∝ exp(−β‖b‖), or
-    `gaussian`), output perturbation, or whichever of the first two has less noise.
+    the intercept is one of them. Where nobody names it, it follows from the noise and a noisy count of rows. `method`
+    is objective perturbation (with noise of density ∝ exp(−β‖b‖), or `gaussian`), output perturbation, or whichever of
+    the first two has less noise.
 
     Guarantee: Approximate(epsilon, delta) when all rows of one unit, of which there are at most `max_rows`, are added
         or removed, or replaced if those are its neighbours; conditional on the end of the solver.
@@ -244,6 +281,7 @@ class HingeRisk(_Classes):
     def __post_init__(self) -> None:
         super().__post_init__()
         settle(self, width=positive(self.width, "width"))
+        _least_and_most(self.width, "width", _NARROWEST, _WIDEST)
 
     def loss(self, known: Outline) -> Loss:
         """The smooth hinge."""
@@ -296,6 +334,7 @@ class HuberRisk(_Numbers):
     def __post_init__(self) -> None:
         super().__post_init__()
         settle(self, width=positive(self.width, "width"))
+        _least_and_most(self.width, "width", _NARROWEST, _WIDEST)
 
     def loss(self, known: Outline) -> Loss:
         """Of the distance from a number."""
@@ -341,6 +380,7 @@ class KernelRisk(HingeRisk):
     def __post_init__(self) -> None:
         super().__post_init__()
         settle(self, components=count(self.components, "components"), gamma=positive(self.gamma, "gamma"))
+        _least_and_most(self.gamma, "gamma", Fraction(0), _MOST_WEIGHT)
 
     @property
     def numbers(self) -> int:

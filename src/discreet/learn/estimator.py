@@ -53,17 +53,30 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn shi
 
     def fit(self, X: ArrayLike, y: ArrayLike | None = None, units: ArrayLike | None = None) -> Self:  # noqa: N803  # as scikit-learn has it
         """Fit to rows, which are read once. `units` are whose the rows are, at most `max_rows` each."""
+        frame, names, label = self.frame(X, y, units)
+        mechanism = self.mechanism(names, label)
+        self.learn(mechanism(frame), Guarantee(mechanism.privacy, mechanism.neighbours))
+        return self
+
+    def frame(
+        self,
+        X: ArrayLike,  # noqa: N803
+        y: ArrayLike | None,
+        units: ArrayLike | None = None,
+    ) -> tuple[Frame, tuple[str, ...], str]:
+        """Rows as a mechanism takes them, with the names of the features and of the label."""
         X, y = self._read(X, y)  # noqa: N806
         names = feature_names(self, X.shape[1])
         label = unlike(_LABEL, names)
         columns, held = feature_columns(self, names), [*X.T]
         if self.labelled:
             columns, held = (*columns, self._label_column(label)), [*held, y]
-        mechanism = self.mechanism(names, label)
-        self.model_ = mechanism(self._frame(held, units, columns))
-        self.privacy_ = Guarantee(mechanism.privacy, mechanism.neighbours)
-        self._learnt(self.model_)
-        return self
+        return self._frame(held, units, columns), names, label
+
+    def learn(self, model: Any, privacy: Guarantee[Any]) -> None:  # noqa: ANN401  # each has its own kind of model
+        """Take over a model that was fitted, and what it cost."""
+        self.model_, self.privacy_ = model, privacy
+        self._learnt(model)
 
     def _read(self, X: ArrayLike, y: ArrayLike | None) -> tuple[NDArray[Any], NDArray[Any]]:  # noqa: N803
         """Rows and labels as arrays of one length. What is no number may be in either, and there may be none.

@@ -20,6 +20,7 @@ from discreet.learn.terms import Priced, settle_columns, settle_price
 from discreet.mechanisms import Column, Frame, Pair, Relation, registered
 from discreet.mechanisms.gram import gram
 from discreet.mechanisms.mechanism import settle, yes_or_no
+from discreet.mechanisms.relation import squares
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import AddRemove, Neighbours
 
@@ -72,6 +73,13 @@ class FunctionalLogistic(Priced):
     def design(self, known: Outline) -> Design:
         """How rows become numbers."""
         return Design.of(known, self.features, intercept=self.fit_intercept, norm=self.data_norm)
+
+    def refuse_unfit(self, known: Outline) -> None:
+        """Where the label has not two declared keys, or a feature no bounds and step."""
+        _places(known, self.label)
+        self.spread(self.design(known))
+        if self.data_norm is None:
+            squares(known, [self.label], self.features)
 
     def spread(self, design: Design) -> Spread:
         """How much noise there is on the sums of rows of this design, by public facts alone."""

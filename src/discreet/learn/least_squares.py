@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.declared.table import grid_of
+from discreet.declared.table import Outline, grid_of
 from discreet.exact import nonnegative, positive
 from discreet.interval import sqrt
 from discreet.learn.design import Design, Scale
@@ -18,6 +18,7 @@ from discreet.learn.price import FitLoss, rho_of
 from discreet.learn.terms import Priced, settle_columns, settle_price
 from discreet.mechanisms import Column, Frame, Pair, Relation, registered
 from discreet.mechanisms.mechanism import settle, yes_or_no
+from discreet.mechanisms.relation import squares
 from discreet.noise import SECURE, Entropy, gaussian, laplace
 from discreet.privacy import AddRemove, Neighbours, Pure
 
@@ -111,6 +112,13 @@ class LeastSquares(Priced):
     def spread(self, design: Design) -> Spread:
         """How much noise there is on the sums of rows of this design, by public facts alone."""
         return spread_of(design, self.privacy, self.max_rows, self.neighbours)
+
+    def refuse_unfit(self, known: Outline) -> None:
+        """Where a column has no bounds and step, or columns are more than sums of their products can be held of."""
+        grid_of(known, self.label)
+        self.spread(Design.of(known, self.features, intercept=self.fit_intercept, norm=self.data_norm))
+        if self.data_norm is None:
+            squares(known, [], [*self.features, self.label])
 
     def pairs(self) -> tuple[Pair[Frame], ...]:
         """A few rows in the corners of their bounds, and those of one unit more: there the sums move furthest."""

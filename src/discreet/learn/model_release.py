@@ -113,6 +113,11 @@ class Fit:
             "says nothing of its own error",
         )
 
+    def refuse_unfit(self, known: Outline) -> None:
+        """What the mechanism refuses, if it does so before it runs."""
+        if hasattr(self.mechanism, "refuse_unfit"):
+            self.mechanism.refuse_unfit(known)
+
     def error(self, confidence: Number = USUAL) -> None:
         """How far off a model is depends on the rows."""
         self.mechanism.error(confidence)
@@ -146,11 +151,12 @@ class ModelRelease(Release):
     def left_out(facts: Mapping[str, Plain], unit: str) -> tuple[str, ...]:  # noqa: ARG004  # of kinds that leave out
         """That long rows were shortened, if they were."""
         mechanism: Any = facts["mechanism"]
-        norm = mechanism["parameters"].get("data_norm")
-        if norm is None:
-            return ()
-        norm = spoken(exact(norm, "data_norm"))
-        return (f"Rows of which the features together were longer than {norm} counted as shorter ones of that length.",)
+        settings = mechanism["parameters"].get("settings", ())
+        said = [mechanism["parameters"].get("data_norm"), *(dict(each).get("data_norm") for each in settings)]
+        norms = sorted({exact(norm, "data_norm") for norm in said if norm is not None})
+        some = " or ".join(map(spoken, norms))
+        long = f"Rows of which the features together were longer than {some} counted as shorter ones of that length."
+        return (long,) if norms else ()
 
     def to_arrow(self) -> dict[str, pa.Table]:
         """Its numbers, one a row."""

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.declared.table import grid_of, keys_of
+from discreet.declared.table import Outline, grid_of, keys_of
 from discreet.exact import nonnegative
 from discreet.interval import simpler_up
 from discreet.learn.bayes_model import BayesClassifier
@@ -23,6 +23,7 @@ from discreet.learn.scaling_model import Scaling
 from discreet.learn.terms import Priced, settle_columns, settle_price
 from discreet.mechanisms import Column, Frame, Pair, Relation, registered
 from discreet.mechanisms.mechanism import settle, yes_or_no
+from discreet.mechanisms.relation import squares
 from discreet.noise import SECURE, Entropy, gaussian, laplace
 from discreet.privacy import AddRemove, Neighbours, Pure
 
@@ -112,6 +113,13 @@ class _OfShares(Priced):
     def width(self) -> Width:
         """How much noise there is on each share, by public facts alone."""
         return Width.at(self.privacy, len(self.features), self.max_rows, self.neighbours)
+
+    def refuse_unfit(self, known: Outline) -> None:
+        """Where the label, if there is one, has no declared keys, or a feature no bounds and step."""
+        label = getattr(self, "label", None)
+        if label is not None:
+            classes_of(known, label)
+        squares(known, [] if label is None else [label], self.features)
 
     def pairs(self) -> tuple[Pair[Frame], ...]:
         """A few rows at both bounds, and those of one unit more at one of them, or at the other."""

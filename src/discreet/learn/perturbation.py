@@ -23,6 +23,13 @@ METHODS = ("automatic", "objective", "gaussian", "output")
 _GRID_SHARE = Fraction(1, 64)  # of ε: for the noise that hides how far a solver is off
 _MOST_BENDING = Fraction(1, 2)  # of ε: what curvature may cost before the ridge grows
 _MOST = 50  # of ε: beyond it e^ε times next to nothing is something
+LEAST_RIDGE = Fraction(1, 1 << 10)  # below it minima lie so far off that doubles do not find them on every table
+COUNT_SHARE = Fraction(1, 64)  # of ε: for how many rows there are, where nobody names a ridge
+_SCORES = 2  # what noise may move a score by; less than that tells classes apart
+_BENT = 160  # rows in a box of uneven columns bend the objective about as a ridge of R²/(160 p) each
+_LEAST = 8  # where rows bend enough: of that ridge, for directions in which they do not
+_HEAVIEST = 10**9  # beyond it doubles do not hold what is added up
+_FAR = Fraction(1 << 60)  # a ridge beside which curvature costs nothing
 _STEEPEST = 1 << 20  # the square of a slope: 64 bits hold multiples of 2^-52 up to more than its root
 TOLERANCE = Fraction(1, 1 << 24)  # of the steepest slope of one row: how long a gradient may be where a solver stops
 
@@ -89,7 +96,7 @@ def planned(  # noqa: PLR0913, PLR0917  # what a fit is
             hint="divide the loss by a number, and alpha too: that has the same minimum",
         )
     reach = Reach.of(loss, length_squared, size, rows, neighbours)
-    numbers = size * loss.scores
+    alpha, numbers = max(alpha, LEAST_RIDGE), size * loss.scores
     dimensions = min(loss.rank * rows * (1 if isinstance(neighbours, AddRemove) else 2), numbers)
     rare = _left(price, 2 * numbers + 1)
     spent = price.epsilon * (1 - _GRID_SHARE)
@@ -109,6 +116,26 @@ def planned(  # noqa: PLR0913, PLR0917  # what a fit is
     far = simpler_up(2 * sqrt(numbers).up * tolerance / (ridge * step)) + numbers
     where: Where = "output" if method == "output" else "objective"
     return Perturbation(where, use_plain, ridge, scale, tolerance, off, step, far / (price.epsilon * _GRID_SHARE))
+
+
+def usual_ridge(  # noqa: PLR0913, PLR0917  # what a fit is
+    loss: Loss, size: int, length_squared: Fraction, price: Approximate, rows: int, neighbours: Neighbours,
+    counted: int, method: str,
+) -> Fraction:  # fmt: skip
+    """The ridge where nobody names one, of public facts and of about how many rows there are.
+
+    Noise of σ on each of p numbers moves the score of a row of length R by about σR/(Λ + h), h what the rows bend: Λ is
+    such that this is `_SCORES`, over the root of r where one of r + 1 scores wins, if the rows alone are not enough. On
+    a minimum, noise falls with Λ and bias grows with Λ/h: their geometric mean. What this is changes how well a fit
+    does, and no promise.
+    """
+    far = planned(loss, size, length_squared, price, rows, neighbours, _FAR, method)
+    numbers = size * loss.scores
+    spread = far.scale**2 * (numbers + 1 if far.exponential else 1) * (_FAR**2 if method == "output" else 1)
+    wanted = sqrt(spread * length_squared * loss.rank).up / _SCORES
+    bent = max(1, counted) * length_squared / (_BENT * numbers)
+    ridge = sqrt(wanted * bent).up if method == "output" else max(wanted - bent, wanted / _LEAST)
+    return simpler_up(min(ridge, Fraction(_HEAVIEST)))
 
 
 def _left(price: Approximate, draws: int) -> Fraction:

@@ -13,10 +13,11 @@ from discreet.errors import Refusal
 from discreet.exact import count, positive
 from discreet.learn.design import Design
 from discreet.learn.least_squares import Spread, with_noise
+from discreet.learn.long_rows import LongRows
 from discreet.learn.price import FitLoss, rho_of
 from discreet.learn.projection_model import Projection, upright
-from discreet.learn.terms import OverRows, Priced, settle_columns, settle_price
-from discreet.mechanisms import Column, Frame, Pair, Relation, registered
+from discreet.learn.terms import Priced, settle_columns, settle_price
+from discreet.mechanisms import Relation, registered
 from discreet.mechanisms.mechanism import settle, yes_or_no
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import AddRemove, Neighbours, Pure
@@ -47,7 +48,7 @@ def noisy_matrix(design: Design, spread: Spread, matrix: NDArray[np.object_], rn
     return told
 
 
-class OfComponents(OverRows):
+class OfComponents(LongRows):
     """What mechanisms that tell components say of themselves alike."""
 
     model: ClassVar[type[Projection]] = Projection
@@ -71,34 +72,6 @@ class OfComponents(OverRows):
             raise Refusal(
                 f"expected components <= {len(self.features)}, the number of features, got components={self.components}"
             )
-
-    def pairs(self) -> tuple[Pair[Frame], ...]:
-        """A few rows as long as may be, and those of one unit more, along them or across; or these for each other."""
-        (along, across), rows = self._longest(), self.max_rows
-        if isinstance(self.neighbours, AddRemove):
-            every = [(few, own) for few in (0, 4) for own in (along, across) if any(own)]
-            why = "a unit's rows as long as may be, or none"
-            return tuple(Pair(self._frame(few, []), self._frame(few, [own] * rows), why) for few, own in every)
-        ends = self._frame(4, [along] * rows), self._frame(4, [across] * rows)
-        return (Pair(*ends, "a unit's rows along the others, or across them"),)
-
-    def _longest(self) -> tuple[list[int], list[int]]:
-        """Two long rows across each other, of one feature each where there is a norm, in units of the bound."""
-        size = len(self.features)
-        if size == 1:
-            return [1], [0]
-        if self.data_norm is None:
-            return [1] * size, [(-1) ** i for i in range(size)]
-        return [1] + [0] * (size - 1), [0] * (size - 1) + [1]
-
-    def _frame(self, few: int, own: list[list[int]]) -> Frame:
-        reach = 1 if self.data_norm is None else self.data_norm
-        along, _ = self._longest()
-        rows = [*([(-1) ** row * part for part in along] for row in range(few)), *own]
-        held: dict[str, Any] = {name: [reach * row[i] for row in rows] for i, name in enumerate(self.features)}
-        held["of"] = [*range(few), *[few] * len(own)]
-        columns = [Column(name, bounds=(-reach, reach), step=reach) for name in self.features]
-        return Frame.of(held, *columns, unit="of", max_rows=self.max_rows, neighbours=self.neighbours)
 
 
 @registered("pca")

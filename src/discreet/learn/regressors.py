@@ -32,7 +32,7 @@ class _Robust(RegressorMixin, PrivateEstimator):  # type: ignore[misc]  # scikit
             "label": label,
             "epsilon": exact(self.epsilon, "epsilon"),
             "delta": exact(self.delta, "delta"),
-            "alpha": exact(self.alpha, "alpha"),
+            "alpha": optional(self.alpha, "alpha"),
             "l1": exact(self.l1, "l1"),
             "method": self.method,
             "fit_intercept": self.fit_intercept,
@@ -68,7 +68,7 @@ class HuberRegressor(_Robust):
         bounds: Any = None,  # noqa: ANN401  # a pair of numbers, or of lists of them
         label_bounds: Any = None,  # noqa: ANN401  # a pair of numbers
         data_norm: Number | None = None,
-        alpha: Number = 1,
+        alpha: Number | None = None,
         l1: Number = 0,
         width: Number = "0.1",
         method: str = "automatic",
@@ -113,7 +113,7 @@ class ConvexERM(_Robust):
         bounds: Any = None,  # noqa: ANN401  # a pair of numbers, or of lists of them
         label_bounds: Any = None,  # noqa: ANN401  # a pair of numbers
         data_norm: Number | None = None,
-        alpha: Number = 1,
+        alpha: Number | None = None,
         l1: Number = 0,
         method: str = "automatic",
         fit_intercept: bool = True,

@@ -22,6 +22,7 @@ from discreet.learn.rule_model import Literal, Rule
 from discreet.learn.terms import OverRows, settle_columns
 from discreet.mechanisms import Axis, Bins, Column, Frame, Pair, PermuteAndFlip, Relation, registered
 from discreet.mechanisms.mechanism import settle
+from discreet.mechanisms.relation import MOST_UNEVEN
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import AddRemove, Neighbours, Pure
 
@@ -105,6 +106,11 @@ class RuleLearner(OverRows):
     def numbers(self) -> int:
         """A cut for each literal, and two classes."""
         return self.terms + 2
+
+    def refuse_unfit(self, known: Outline) -> None:
+        """Where the label has no declared keys, a feature no bounds and step, or there are too many rules or cuts."""
+        self._classes(known)
+        self.choice(known)
 
     def rules(self, known: Outline) -> RuleClass:
         """The class, by what is declared."""
@@ -198,7 +204,10 @@ class RuleLearner(OverRows):
         grid = grid_of(known, name)
         parts = min(self.cuts + 1, grid.span + 1)
         edges = [grid.low + (grid.span + 1) * i // parts for i in range(parts)]
-        return Bins(name, (*edges, grid.high + 1))
+        bins = Bins(name, (*edges, grid.high + 1))
+        if len(bins) > MOST_UNEVEN and not bins.even:  # an engine plans a comparison for each
+            raise Refusal(f"expected cuts < {MOST_UNEVEN} of {name!r}, got cuts={self.cuts}", hint="take fewer cuts")
+        return bins
 
     def _cut(self, known: Outline, feature: int, place: int) -> float:
         name = self.features[feature]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,9 @@ _SWEEPS = 1000  # of one number after another, for a step where there are corner
 _SETTLED = 2.0**-40
 _DIGITS = 2.0**-40  # of an objective: what its computed values are off by
 _UNIT = 2.0**-53
-_CHUNK = 1 << 17
+_CHUNK = 1 << 13  # rows
+_FEW = 1 << 12  # rows, of which a start is found
+_SERVES = 1e-3  # times as long is a gradient after a step, or less, while its second derivative is good enough
 
 Reals = NDArray[np.float64]
 
@@ -38,15 +41,22 @@ class Objective:
     reach: float  # how long the features of a row are at most
     corner: Reals  # c, shaped as Θ
 
+    def _parts(self) -> Iterator[tuple[Reals, NDArray[Any]]]:
+        """Rows and labels, as many at once as lie in a cache."""
+        for start in range(0, len(self.rows), _CHUNK):
+            yield self.rows[start : start + _CHUNK], self.labels[start : start + _CHUNK]
+
     def value(self, at: Reals) -> float:
         """The objective."""
-        each = self.loss.value(self.rows @ at, self.labels)
-        smooth = float(each.sum()) + self.ridge / 2 * float(np.sum(at * at)) + float(np.sum(self.tilt * at))
+        risk = math.fsum(float(self.loss.value(rows @ at, labels).sum()) for rows, labels in self._parts())
+        smooth = risk + self.ridge / 2 * float(np.sum(at * at)) + float(np.sum(self.tilt * at))
         return smooth + float(np.sum(self.corner * np.abs(at)))
 
     def smooth(self, at: Reals) -> Reals:
         """The gradient of all but the sizes, about."""
-        told: Reals = self.rows.T @ self.loss.slope(self.rows @ at, self.labels) + self.ridge * at + self.tilt
+        told: Reals = self.ridge * at + self.tilt
+        for rows, labels in self._parts():
+            told = told + rows.T @ self.loss.slope(rows @ at, labels)
         return told
 
     def gradient(self, at: Reals) -> Reals:
@@ -64,9 +74,8 @@ class Objective:
         """Its second derivative over Θ, row by row."""
         size, scores = at.shape
         total = np.zeros((size, scores, size, scores))
-        for start in range(0, len(self.rows), _CHUNK):
-            rows = self.rows[start : start + _CHUNK]
-            bent = self.loss.curve(rows @ at, self.labels[start : start + _CHUNK])
+        for rows, labels in self._parts():
+            bent = self.loss.curve(rows @ at, labels)
             for i in range(scores):
                 for j in range(i, scores):
                     block = (rows * bent[:, i, j, np.newaxis]).T @ rows
@@ -81,10 +90,10 @@ class Objective:
         Proof: docs/proofs/convex.md, "What a solver certifies".
         """
         size, scores = at.shape
-        slopes = self.loss.slope(self.rows @ at, self.labels)
-        exactly = product(
-            np.ldexp(self.rows, FEATURE_BITS).astype(np.int64), np.rint(np.ldexp(slopes, _SLOPE_BITS)).astype(np.int64)
-        )
+        exactly = np.zeros(at.shape, dtype=object)
+        for rows, labels in self._parts():
+            slopes = np.rint(np.ldexp(self.loss.slope(rows @ at, labels), _SLOPE_BITS)).astype(np.int64)
+            exactly += product(np.ldexp(rows, FEATURE_BITS).astype(np.int64), slopes)
         summed = (exactly / 2 ** (FEATURE_BITS + _SLOPE_BITS)).astype(np.float64)
         length = float(np.linalg.norm(at))
         entries = math.sqrt(max(scores, float(self.loss.steep)))  # what else is rounded grows with slopes too
@@ -101,45 +110,74 @@ def minimised(objective: Objective, tolerance: float) -> Reals:
     The gradient of a strongly convex objective has one root, and Newton's method with halved steps comes to it. A bound
     on its rounds over all rows is not proved: promises of what uses it are conditional on its end.
     """
-    at: Reals = np.zeros_like(objective.tilt)
-    for _ in range(_ROUNDS):
-        gradient = objective.gradient(at)
-        if float(np.linalg.norm(gradient)) <= tolerance / 16:
-            break
-        if objective.corner.any():
-            step, fall = cornered(objective, at)
-        else:
-            solved = np.linalg.solve(objective.hessian(at), gradient.ravel())
-            step = np.asarray(solved, dtype=np.float64).reshape(at.shape)
-            fall = float(np.sum(step * gradient))
-        at = _stepped(objective, at, step, fall, float(np.linalg.norm(gradient)))
+    try:
+        at = descended(objective, _start(objective), tolerance / 16)
+    except np.linalg.LinAlgError:
+        raise Fault from None
     if not objective.longest(at) <= tolerance:
         raise Fault
     return at
 
 
-def _stepped(objective: Objective, at: Reals, step: Reals, fall: float, length: float) -> Reals:
-    """A Newton step, halved until the objective falls, or the gradient does where the objective's digits end."""
+def _start(objective: Objective) -> Reals:
+    """Where the least is of a share of the rows, which come in an order that nobody chose; of few rows zero."""
+    zero: Reals = np.zeros_like(objective.tilt)
+    few = len(objective.rows) // 16
+    if few < _FEW:
+        return zero
+    share = few / len(objective.rows)
+    some = replace(
+        objective, rows=objective.rows[:few], labels=objective.labels[:few], ridge=objective.ridge * share,
+        tilt=objective.tilt * share, corner=objective.corner * share,
+    )  # fmt: skip
+    return descended(some, zero, math.sqrt(few) / 16)  # so far they are off in any case
+
+
+def descended(objective: Objective, at: Reals, enough: float) -> Reals:
+    """Newton's method from there on, until the gradient is about so short."""
+    gradient = objective.gradient(at)
+    bent, length = None, float(np.linalg.norm(gradient))
+    for _ in range(_ROUNDS):
+        if length <= enough:
+            break
+        if bent is None:
+            bent = objective.hessian(at)
+        if objective.corner.any():
+            step, fall = cornered(objective, at, bent)
+        else:
+            step = np.asarray(np.linalg.solve(bent, gradient.ravel()), dtype=np.float64).reshape(at.shape)
+            fall = float(np.sum(step * gradient))
+        at, gradient = _stepped(objective, at, step, fall, length)
+        before, length = length, float(np.linalg.norm(gradient))
+        if length > before * _SERVES:
+            bent = None
+    return at
+
+
+def _stepped(objective: Objective, at: Reals, step: Reals, fall: float, length: float) -> tuple[Reals, Reals]:
+    """A Newton step, halved until the objective falls, or the gradient does where the objective's digits end.
+
+    With the gradient there.
+    """
     here = objective.value(at)
     level = here + _DIGITS * (1 + abs(here))  # higher than which a shorter gradient may be the way in a circle
     share = 1.0
     for _ in range(_HALVINGS):
         there = at - share * step
         value = objective.value(there)
-        if value <= here - share * fall / 4:
-            return there
-        if value <= level and float(np.linalg.norm(objective.gradient(there))) <= length / 2:
-            return there
+        gradient = objective.gradient(there) if value <= level else None
+        if gradient is not None and (value <= here - share * fall / 4 or float(np.linalg.norm(gradient)) <= length / 2):
+            return there, gradient
         share /= 2
-    return at - step
+    return at - step, objective.gradient(at - step)
 
 
-def cornered(objective: Objective, at: Reals) -> tuple[Reals, float]:
+def cornered(objective: Objective, at: Reals, bent: Reals) -> tuple[Reals, float]:
     """Newton's step where there are corners, to the least of the quadratic with them, and how far it promises to fall.
 
     The quadratic falls along one number after another until none moves; where the signs are then known, it is solved.
     """
-    slope, bent = objective.smooth(at).ravel(), objective.hessian(at)
+    slope = objective.smooth(at).ravel()
     start, corner = at.ravel(), objective.corner.ravel()
     there, rest = start.copy(), slope.copy()  # the gradient of the quadratic at `there`
     for _ in range(_SWEEPS):

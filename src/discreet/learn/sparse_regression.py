@@ -94,6 +94,11 @@ class SparseLeastSquares(Priced):
         choice = simpler_down(whole * _CHOICE)
         return Stages(centre, choice, whole - centre - choice, isinstance(loss, Pure))
 
+    def refuse_unfit(self, known: Outline) -> None:
+        """Where a column has no bounds and step, or as many as are kept are too many for a fit."""
+        self._design(known)
+        self._fit(self.features[: self.keep]).refuse_unfit(known)
+
     def pairs(self) -> tuple[Pair[Frame], ...]:
         """Those of the fit alone, over as many columns: in a corner a unit moves all sums at once."""
         return self._fit(self.features).pairs()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from discreet.declared.table import Caps
+from discreet.declared.table import Caps, Outline, column_of
 from discreet.errors import Refusal
 from discreet.exact import Number, count, exact, share, shown
 from discreet.learn.price import FitLoss, loss_of
@@ -40,7 +40,14 @@ class OverRows:
     takes: ClassVar[Takes] = Takes.RELATION
     declared: ClassVar[tuple[str, ...]] = ("max_rows", "neighbours")
 
+    features: tuple[str, ...]
     max_rows: int
+
+    def refuse_unfit(self, known: Outline) -> None:
+        """Refuse rows of which too little is declared, by public facts: a curator asks before anything is paid."""
+        label = getattr(self, "label", None)
+        for name in (*self.features, *([] if label is None else [label])):
+            column_of(known, name)
 
     @property
     def caps(self) -> Caps:

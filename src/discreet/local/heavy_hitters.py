@@ -43,6 +43,7 @@ class Hitters:
     shares: Reals
     errors: Reals
     chances: Reals
+    jump: float = 0.0
 
     @property
     def counts(self) -> Reals:
@@ -52,9 +53,11 @@ class Hitters:
     def interval(self, confidence: Number = USUAL) -> tuple[Reals, Reals]:
         """Ends that cover the shares of all texts that were found, together, with about this probability.
 
-        Of all that were tried (Bonferroni), as it was chance which of them were found.
+        Of all that were tried (Bonferroni), as it was chance which of them were found. By the normal law, and further
+        out by `jump`: what one report, or a large text that was lost and shares one row, adds to a share.
         """
-        off = reach(confidence, max(1, self.tried)) * self.errors
+        far = reach(confidence, max(1, self.tried))
+        off = far * self.errors + (max(0.0, far**2 - 1) / 6 + 1 / 2) * self.jump
         return self.shares - off, self.shares + off
 
 
@@ -181,7 +184,8 @@ class HeavyHitters(Reporter):
         last = self._level(len(sums) - 1, sums[-1], tried)
         order = [i for i in np.argsort(-last.shares, kind="stable") if last.chances[i] <= level]
         values = tuple(self._text(tried[i]) for i in order)
-        return Hitters(known.people, len(tried), values, last.shares[order], last.errors[order], last.chances[order])
+        columns = last.shares[order], last.errors[order], last.chances[order]
+        return Hitters(known.people, len(tried), values, *columns, last.jump)
 
     def _level(self, at: int, sums: Whole, tried: list[int]) -> Pursuit:
         """The shares of these prefixes among the people of one level, without what the surest add to the others."""

@@ -146,6 +146,16 @@ class Pursuit:
         return errors
 
     @property
+    def jump(self) -> float:
+        """What the largest single thing that is left to chance adds to a share: see `Sketched`.
+
+        One report; and one row of a text that is all of those that were not taken off.
+        """
+        many, width = self.rows.supports.shape
+        report = 1 / (self.guess.people * float(self.guess.odds.gap))
+        return report + math.sqrt(self._left) / (int(many) * (1 - 1 / int(width)))
+
+    @property
     def seeming(self) -> Reals:
         """About how likely so large a share is of a text that nobody holds: quick, and no more than a first look."""
         others = np.full(self.guess.supports.size, self._left)

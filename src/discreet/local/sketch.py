@@ -35,7 +35,7 @@ _FEWEST = 8  # differences between cells of one row, in all rows
 class Sketched(Frequencies):
     """Counts of texts from a sketch. Standard errors cover coins, rows, and texts that share a cell by chance.
 
-    `collisions` is what the last of these adds to the variance of a share. docs/proofs/sketch.md.
+    `collisions` is what the last of these seems to add to the variance of a share. docs/proofs/sketch.md.
     """
 
     values: tuple[Hashable, ...] = ()
@@ -46,7 +46,12 @@ class Sketched(Frequencies):
     @property
     def _beyond(self) -> float:
         """Texts that share a cell."""
-        return self.people**2 * float(self.collisions)
+        return self.people**2 * float(self._shared)
+
+    @property
+    def _shared(self) -> Fraction:
+        """What texts that share a cell add to the variance of a share; the most that they can where cells are few."""
+        return self.collisions if self._enough else Fraction(1, self.rows * (self.width - 1))
 
     @property
     def _jump(self) -> float:
@@ -80,7 +85,7 @@ class Sketched(Frequencies):
     def __getitem__(self, value: int) -> Share:
         """The share of the text of that number, and its standard error, in exact numbers."""
         alone = super().__getitem__(value)
-        return Share(alone.value, simpler_up(sqrt(alone.deviation**2 + self.collisions).up))
+        return Share(alone.value, simpler_up(sqrt(alone.deviation**2 + self._shared).up))
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,9 +12,10 @@ _CHUNK = 1 << 16
 def gram(columns: NDArray[np.int64], /) -> NDArray[np.object_]:
     """XᵀX as Python's integers of any size, of an array X of whole numbers of 64 bits.
 
-    Proof: every number is Σ 2^{18 k} x_k with limbs |x_k| < 2^18 of its own sign. Each chunk of rows adds for a pair of
-        limbs a matrix whose entries, and all partial sums of them in any order, are whole numbers below 2^52 in size:
-        doubles hold them exactly, whatever a library does to multiply matrices. They are put together in integers.
+    Proof: every number is Σ 2^{18 k} x_k with limbs |x_k| ≤ 2^18, of which the last has the sign. Each chunk of rows
+        adds for a pair of limbs a matrix whose entries, and all partial sums of them in any order, are whole numbers of
+        at most 2^52 in size: doubles hold them exactly, whatever a library does to multiply matrices. They are put
+        together in integers.
     """
     rows, width = columns.shape
     total = np.zeros((width, width), dtype=object)
@@ -39,10 +40,9 @@ def product(left: NDArray[np.int64], right: NDArray[np.int64], /) -> NDArray[np.
 
 
 def _limbs(columns: NDArray[np.int64]) -> list[NDArray[np.float64]]:
-    """The limbs of each number, the lowest first, as doubles."""
-    sign, rest = np.sign(columns).astype(np.float64), np.abs(columns)
-    limbs: list[NDArray[np.float64]] = []
-    while not limbs or rest.any():
-        limbs.append(sign * (rest & ((1 << _LIMB) - 1)))
-        rest >>= _LIMB
-    return limbs
+    """The limbs of each number, the lowest first, as doubles: the rest by a shift rounds down, and has the sign."""
+    rest, limbs = columns, []
+    while rest.size and (rest.max() >> _LIMB > 0 or rest.min() >> _LIMB < -1):
+        limbs.append((rest & ((1 << _LIMB) - 1)).astype(np.float64))
+        rest = rest >> _LIMB
+    return [*limbs, rest.astype(np.float64)]

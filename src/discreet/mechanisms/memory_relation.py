@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +23,8 @@ from discreet.mechanisms.mechanism import settle
 from discreet.mechanisms.relation import Axis, Bins, rate_of, sides, squares
 from discreet.noise import SECURE, Entropy, flips, permutation
 from discreet.privacy import AddRemove, Neighbours
+
+_AT_ONCE = 1 << 15  # rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,17 +126,16 @@ class Frame:
 
     def products(self, by: Sequence[str], columns: Sequence[str], /) -> NDArray[np.object_]:
         """For each combination of keys the matrix of sums of products of 1 and the columns, in steps, exactly."""
-        shape, (place, _, known) = squares(self, by, columns), self._places(by)
+        shape = squares(self, by, columns)
+        if not by:
+            return sum((gram(each) for each in self._numbers(columns)), np.zeros(shape, dtype=object))
+        place, _, known = self._places(by)
         numbers = [np.ones(self._size, dtype=np.int64)]
         for name in columns:
             steps, numeric = self._steps(name)
             numbers.append(steps)
             known = known & numeric
         products = np.zeros((math.prod(shape[:-2]), *shape[-2:]), dtype=object)
-        if len(products) == 1:
-            held = np.array(numbers)
-            products[0] = gram((held if known.all() else held[:, known]).T)
-            return products.reshape(shape)
         order = np.flatnonzero(known)[np.argsort(place[known], kind="stable")]
         here, starts = np.unique(place[order], return_index=True)
         ends = [*starts[1:].tolist(), len(order)] if len(here) else []  # no cell at all where no row is known
@@ -141,6 +143,17 @@ class Frame:
             rows = order[start:end]
             products[cell] = gram(np.array([each[rows] for each in numbers]).T)
         return products.reshape(shape)
+
+    def _numbers(self, columns: Sequence[str]) -> Iterator[NDArray[np.int64]]:
+        """1 and the columns in steps, of the rows that have them all, as many rows at once as lie in a cache."""
+        grids, held = [grid_of(self, name) for name in columns], [self._cells(name) for name in columns]
+        for start in range(0, self._size, _AT_ONCE):
+            parts = [each[start : start + _AT_ONCE] for each in held]
+            steps = [grid.steps(part) for grid, part in zip(grids, parts, strict=True)]
+            numeric = [_numeric(part) for part in parts]
+            every = np.column_stack([np.ones(min(_AT_ONCE, self._size - start), dtype=np.int64), *steps])
+            whole = np.logical_and.reduce(numeric) if numeric else True
+            yield every if np.all(whole) else every[whole]
 
     def quantile_counts(self, column: str, edges: Sequence[int], /) -> NDArray[np.int64]:
         """Rows with less than edges[0] steps, in [edges[0], edges[1]), …, and from the last edge on."""
@@ -173,6 +186,15 @@ class Frame:
 
     def sample(self, rate: Number, /, *, rng: Entropy = SECURE) -> Frame:
         """The relation of a Poisson sample of the units: each is in it with this probability, by a fresh coin."""
+        return self._kept(self._heads(rate, rng))
+
+    def split(self, rate: Number, /, *, rng: Entropy = SECURE) -> tuple[Frame, Frame]:
+        """The relation of a Poisson sample of the units, and that of all others."""
+        heads = self._heads(rate, rng)
+        return self._kept(heads), self._kept(~heads)
+
+    def _heads(self, rate: Number, rng: Entropy) -> NDArray[np.bool_]:
+        """The coin of each row's unit."""
         chance = rate_of(rate)
         if self.owners is None and self.caps.rows > 1:
             raise Refusal(
@@ -180,9 +202,12 @@ class Frame:
                 hint="Frame.of(…, unit=COLUMN)",
             )
         owners = np.arange(self._size) if self.owners is None else np.unique(self.owners, return_inverse=True)[1]
-        heads = flips(chance, int(owners.max(initial=-1)) + 1, rng=rng)[owners]
-        kept = None if self.owners is None else self.owners[heads]
-        return replace(self, values=tuple(value[heads] for value in self.values), owners=kept)
+        heads: NDArray[np.bool_] = flips(chance, int(owners.max(initial=-1)) + 1, rng=rng)[owners]
+        return heads
+
+    def _kept(self, heads: NDArray[np.bool_]) -> Frame:
+        owners = None if self.owners is None else self.owners[heads]
+        return replace(self, values=tuple(value[heads] for value in self.values), owners=owners)
 
 
 def _numbered(owners: NDArray[np.generic]) -> NDArray[np.int64]:
@@ -213,7 +238,7 @@ def _numeric(values: NDArray[np.generic]) -> NDArray[np.bool_]:
     if values.dtype.kind in "iub":
         return np.ones(values.size, dtype=np.bool_)
     if values.dtype.kind == "f":
-        return ~np.isnan(values.astype(np.float64))
+        return np.asarray(~np.isnan(values.astype(np.float64)))
     if values.dtype.kind != "O":
         return np.zeros(values.size, dtype=np.bool_)
     return np.fromiter(map(_is_number, values.tolist()), dtype=np.bool_, count=values.size)
@@ -230,7 +255,18 @@ def _codes(values: NDArray[np.generic], keys: tuple[Key, ...]) -> NDArray[np.int
     places: dict[object, int] = {key: i for i, key in enumerate(keys)}
     if values.dtype.kind == "M":  # Python has days and microseconds, and numbers for anything finer
         values = values.astype("datetime64[us]")
-    return np.fromiter((_place(cell, places) for cell in values.tolist()), dtype=np.int64, count=values.size)
+    return places_of(values, partial(_place, places=places))
+
+
+def places_of(values: NDArray[np.generic], place: Callable[[object], int]) -> NDArray[np.int64]:
+    """The place of each cell, by a rule that looks at that cell alone: asked once of numbers that are the same."""
+    kind = values.dtype
+    if kind.isnative and (kind.kind in "biu" or (kind.kind == "f" and kind.itemsize in {4, 8})):
+        coded = pa.array(values).dictionary_encode()
+        every = [place(cell) for cell in coded.dictionary.to_pylist()]
+        told: NDArray[np.int64] = np.array(every, dtype=np.int64)[coded.indices.to_numpy()]
+        return told
+    return np.fromiter(map(place, values.tolist()), dtype=np.int64, count=values.size)
 
 
 def _place(cell: object, places: Mapping[object, int]) -> int:

@@ -114,6 +114,14 @@ class Relation(Outline, Protocol):
         """
         ...
 
+    def split(self, rate: Number, /, *, rng: Entropy = SECURE) -> tuple[Self, Self]:
+        """The relation of a Poisson sample of the units, and that of all others: each unit is in one, by a fresh coin.
+
+        With one mechanism on either, a unit is seen by one alone: both together lose what the larger loss is
+        (docs/proofs/search.md, "Two parts").
+        """
+        ...
+
 
 class TableMechanism(Protocol[T_co]):
     """A mechanism over a relation. Its promise is for all rows of a unit that has no more than its caps."""

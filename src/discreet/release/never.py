@@ -18,7 +18,7 @@ from discreet.declared.table import chosen
 from discreet.errors import Refusal, about
 from discreet.exact import shown
 from discreet.mechanisms.registry import Plain
-from discreet.release.axis import OTHER, KeyAxis, NumberAxis, Side
+from discreet.release.axis import OTHER, NumberAxis, Side
 from discreet.release.kind import listed
 from discreet.release.synthetic.impossible import Rule
 
@@ -128,12 +128,7 @@ def rules(
 def _cells(side: Side, text: Plain) -> tuple[int, ...]:
     """The cells of a side that a text names, or a list: of keys, or from and to. Whole ones."""
     with about(side.column):
-        if isinstance(text, list):
-            keys = dict(zip(side.labels, side.values, strict=True)) if isinstance(side, KeyAxis) else {}
-            asked: object = [keys.get(str(each), each) for each in text]
-        else:
-            asked = OTHER if text == side.labels[-1] else side.asked(str(text))
-        weights, said = side.weights(asked)
+        weights, said = side.weights(_asked(side, text))
     cells = np.flatnonzero(weights)
     if said or not cells.size:
         edges = f": {side.labels[0]}, {side.labels[1]}, …" if isinstance(side, NumberAxis) and len(side) > 2 else ""
@@ -143,3 +138,15 @@ def _cells(side: Side, text: Plain) -> tuple[int, ...]:
             field=side.column,
         )
     return tuple(cells.tolist())
+
+
+def _asked(side: Side, text: Plain) -> object:
+    """What `Side.weights` takes. A key may be spelled as JSON has it."""
+    if text == side.labels[-1]:
+        return OTHER
+    if isinstance(side, NumberAxis):
+        return text if isinstance(text, list) else side.asked(str(text))
+    known = dict(zip(side.labels, side.values, strict=True))
+    known |= {str(key).lower(): key for key in side.keys if isinstance(key, bool)}
+    parts = text if isinstance(text, list) else [text] if text in known else str(text).split(",")
+    return [known.get("NULL" if part is None else str(part), part) for part in parts]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar
@@ -11,15 +11,16 @@ from typing import Any, ClassVar
 from discreet.declared.table import column_of
 from discreet.errors import Refusal, about
 from discreet.exact import Number, count, share, shown
-from discreet.mechanisms import Bins, Caps, Outline, Relation
+from discreet.mechanisms import Bins, Caps, Column, Outline, Relation
 from discreet.mechanisms.mechanism import settle
 from discreet.mechanisms.registry import Plain
 from discreet.mechanisms.stages import UNSEALED, Stages
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import AddRemove
 from discreet.release.axis import IN_OTHER, sided
-from discreet.release.bins import Private
+from discreet.release.bins import Private, spacious
 from discreet.release.counting_mechanism import CellMechanism, Publication
+from discreet.release.estimate import error_bar
 from discreet.release.histogram_kinds import CountsWish, axes_of, fits, side_of
 from discreet.release.kind import Kind, Option, Preview, part, register
 from discreet.release.marginals_kind import concentrated
@@ -41,6 +42,7 @@ METHODS: Mapping[str, type[Any]] = {
     "direct": DirectSynthesis,
 }
 _FEW = 256  # cells of all columns together, of which the one table is measured by itself
+_FINE = 256  # cells of the public grid on which private bins are found
 _DELTA = Option(label="delta, for Gaussian noise", usual="none")
 _NEVER = Option(
     "What no row may be: 'sex=m & pregnant=yes; age=0:15 & status=married'.",
@@ -124,8 +126,15 @@ class SyntheticPublication(Publication):
         lines = (
             "rows whose value is missing, no declared key or in no bin have nothing in that column",
             *known.lines[1:],
+            f"noise in a count of one column alone is within ± {self.alone:,}, 19 times in 20, if not interrupted",
         )
         return replace(known, lines=lines)
+
+    @property
+    def alone(self) -> int:
+        """How far noise may bring a count of one column alone, before a model evens it out."""
+        mechanism: Any = self.mechanism
+        return math.ceil(error_bar(mechanism.deviation_alone))
 
     def __call__(self, relation: Relation, /, *, rng: Entropy = SECURE, stages: Stages = UNSEALED) -> SyntheticRelease:
         """The release. Spends `privacy`; each measurement is one of the `stages`."""
@@ -137,31 +146,52 @@ class SyntheticPublication(Publication):
         return SyntheticRelease(facts, made.axes, made.content, tuple(drawn))
 
 
+def _quantiles(wish: SyntheticWish, columns: Sequence[Column]) -> dict[str, int]:
+    """The columns whose bins are to be chosen privately, and how many of them."""
+    parts = {name: cut.bins for name, cut in wish.cuts.items() if isinstance(cut, Private)}
+    for column in columns:
+        if column.name in parts and column.grid is None:
+            message = f"column {column.name!r} has keys, and bins are for numbers"
+            raise Refusal(message, hint="leave its bins out", field=column.name)
+    if parts and wish.method == "direct":
+        raise Refusal(
+            f"the method direct measures every cell, and bins of {next(iter(parts))!r} were to be chosen privately",
+            hint="take another method, or say which bins",
+            field=next(iter(parts)),
+        )
+    return parts
+
+
+def _on_a_fine_grid(wish: SyntheticWish, parts: Mapping[str, int], columns: Sequence[Column]) -> SyntheticWish:
+    """The wish with many public bins where private ones are to be found."""
+    wanted = [column for column in columns if column.name in parts]
+    fine = {column.name: min(_FINE, spacious(column.name, column.grid) + 1) for column in wanted if column.grid}
+    return replace(wish, bins={**wish.bins, **fine})
+
+
 def _planned(outline: Outline, wish: SyntheticWish) -> SyntheticPublication:
     """The mechanism of a wish, for rows of which only what is declared is known."""
     columns = tuple(column_of(outline, name) for name in wish.columns)
-    if private := [name for name, cut in wish.cuts.items() if isinstance(cut, Private)]:
-        raise Refusal(
-            f"synthetic rows take declared bins, and those of {private[0]!r} were to be chosen privately",
-            hint=f"publish a histogram of {private[0]!r} with private bins, and give its edges here",
-            field=private[0],
-        )
-    axes, delta = axes_of(wish, columns), None if wish.delta is None else share(wish.delta, "delta")
+    parts = _quantiles(wish, columns)
+    axes, delta = axes_of(_on_a_fine_grid(wish, parts, columns), columns), None
+    if wish.delta is not None:
+        delta = share(wish.delta, "delta")
     caps = outline.caps if wish.max_rows is None else Caps(wish.max_rows)
     sizes = tuple(side_of(outline, axis) + 1 for axis in axes)  # and one cell for what is in none of them
     adding = isinstance(outline.neighbours, AddRemove)
     most, added = caps.rows if adding else 2 * caps.rows, AddRemove(outline.neighbours.unit)
+    quantiles = tuple(min(parts.get(column.name, 0), size - 1) for column, size in zip(columns, sizes, strict=True))
     along = tuple(len(axis) if isinstance(axis, Bins) else 0 for axis in axes)
     method = wish.method or AUTO
     if method == AUTO:
-        method = "direct" if math.prod(sizes) <= _FEW else "clique-tree"
+        method = "direct" if math.prod(sizes) <= _FEW and not parts else "clique-tree"
     both = zip(columns, axes, strict=True)
     cells = [sided(column, axis if isinstance(axis, Bins) else None, other=True) for column, axis in both]
     told: Any = wish.never
     with about("never"):
         never = rules(told, wish.followed, cells)
         mechanism: CellMechanism = METHODS[method](
-            wish.columns, sizes, concentrated(wish), most, added, wish.rows or 0, along, never
+            wish.columns, sizes, concentrated(wish), most, added, wish.rows or 0, along, never, quantiles
         )
     return SyntheticPublication(wish.kind, columns, axes, mechanism, caps, outline.neighbours, delta, IN_OTHER)
 

@@ -63,12 +63,14 @@ class Respondent:
 
     Guarantee: whatever is sent of a question, in whatever versions and however often, loses ε of one report for each
         draw, and there is one draw, unless the person says that the answer is to be drawn `afresh`. To a task no more
-        is lost than its first document asked for, ε times its reports, unless the person says how much.
+        is lost than its first document asked for, ε times its reports, unless the person says how much. Of several
+        draws of RAPPOR it is not hidden that the text changed between them.
     Proof: a draw and its price are on the disk before its bytes leave, and everything that is sent of it, it alone
         determines, with random ids that do not depend on the answer. Draws have coins of their own, so their losses
         add up. Those of RAPPOR have not, but all of one text together lose no more than ε (`Device`), and their
-        permanent responses have coins of their own: adding up is an upper bound. A draw is noted as told to the
-        collector, and the sum of such draws is compared with its limit, in the same transaction as it is drawn.
+        permanent responses have coins of their own: adding up is an upper bound for lives whose text changes, and
+        goes back, at the same draws (docs/proofs/rappor.md). A draw is noted as told to the collector, and the sum of
+        such draws is compared with its limit, in the same transaction as it is drawn.
     """
 
     def __init__(self, path: Path, *, limit: Pure | None = None, rng: Entropy = SECURE) -> None:

@@ -109,8 +109,7 @@ def results(task: Task, tally: Tally, collected: str, rejected: Mapping[str, int
         "reports": tally.people,
         "rejected": dict(rejected),
         "promise": {
-            "relation": "replace one person's value; that a person took part is not hidden; several versions of"
-            " one question together have the local promise only",
+            "relation": _relation(task),
             "local": {"epsilon": str(promise.local.epsilon)},
             "shuffled": {
                 "epsilon": str(promise.shuffled.epsilon),
@@ -124,6 +123,15 @@ def results(task: Task, tally: Tally, collected: str, rejected: Mapping[str, int
         "key": public_part(key),
     }
     return Results({**body, "signature": key.sign(Results(body).signed).hex()})
+
+
+def _relation(task: Task) -> str:
+    """Between which lives of a person the promise is."""
+    several = isinstance(task.client, Rappor) and task.reports > 1  # of one permanent response, as long as it is one
+    return (
+        "replace one person's value; that a person took part is not hidden; several versions of one question together"
+        f" have the local promise only{'; that a text changed is not hidden' if several else ''}"
+    )
 
 
 def read_results(

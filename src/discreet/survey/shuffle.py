@@ -56,7 +56,8 @@ class Shuffler:
         Proof: at least reports − dishonest of them are honest; of their coins the clone bound speaks, for any
             randomizer, or for the binary response (docs/proofs/shuffle.md). A person's further reports have coins of
             their own, so that replacing all of them is `each` replacements one after another. Those of RAPPOR have
-            not: they tell of one permanent response, so several of them are promised what is promised locally.
+            not: they tell of one permanent response, so several of them are promised what is promised locally, where
+            the text changes at the same reports in both lives that are compared (docs/proofs/rappor.md).
         """
         honest = count(reports, "reports", least=0) - self.dishonest
         if honest < self.minimum:
@@ -74,7 +75,8 @@ class Shuffler:
 class Promise:
     """To one person: `local` whoever reads their reports; `shuffled`, which trusts the shuffler, if only batches leave.
 
-    Both for replacing the person's value. Neither hides that the person took part.
+    Both for replacing the person's value. Neither hides that the person took part; of several reports of RAPPOR neither
+    hides that the text changed.
     """
 
     local: Pure

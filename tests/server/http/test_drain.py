@@ -22,11 +22,15 @@ PRICE = Approximate("0.01")
 
 
 class Askers:
-    """People who ask one question after the other, until they are told to stop or nobody answers."""
+    """People who ask one question after the other, until they are told to stop or nobody answers.
+
+    On a busy machine computing above the noise may take longer than it may: of such a question they ask the next.
+    """
 
     def __init__(self, server: Server, token: str, people: int, first: int = 0) -> None:
         self.said: dict[int, object] = {}
         self.refused: dict[int, str] = {}
+        self.late: set[int] = set()
         self.lost: list[int] = []
         self._server, self._token = server, token
         self._threads = [threading.Thread(target=self._ask, args=(first + 10_000 * i,)) for i in range(people)]
@@ -42,8 +46,10 @@ class Askers:
                 self.lost.append(number)
                 return
             except DiscreetError as refused:
-                self.refused[number] = str(refused)
-                return
+                if Exceeded.SENTENCE not in str(refused) and Fault.SENTENCE not in str(refused):
+                    self.refused[number] = str(refused)
+                    return
+                self.late.add(number)
             number += 1
 
     def wait_for(self, answers: int) -> None:
@@ -70,7 +76,7 @@ def spent_and_said(home: Path) -> tuple[int, int]:
 def test_whoever_is_in_when_the_server_stops_gets_the_answer_they_paid_for(
     tmp_path: Path, people: int, answers: int
 ) -> None:
-    """On a busy machine computing above the noise may take longer than its three seconds: then asking again is free."""
+    """What came too late to be told was paid as well, and asking again is free."""
     place = settled(tmp_path)
     with served(place.home, "--rate", "100000") as server:
         askers = Askers(server, place.ann, people)
@@ -80,12 +86,11 @@ def test_whoever_is_in_when_the_server_stops_gets_the_answer_they_paid_for(
         journal = server.lines()
     assert len(askers.said) >= answers
     assert len(askers.refused) + len(askers.lost) == people  # lost: connected when the door closed, before it had asked
-    late = {n for n, text in askers.refused.items() if Exceeded.SENTENCE in text or Fault.SENTENCE in text}
-    outside = {text for n, text in askers.refused.items() if n not in late}
-    assert {text for text in outside if "nobody answers" not in text and "door is closing" not in text} == set()
+    closed = ("nobody answers", "door is closing")
+    assert [text for text in askers.refused.values() if not any(why in text for why in closed)] == []
     paid, said = spent_and_said(place.home)
     curator = Curator(place.home)
-    free = sum(curator.query(sql(number), epsilon=PRICE.epsilon).cost is None for number in late)
+    free = sum(curator.query(sql(number), epsilon=PRICE.epsilon).cost is None for number in askers.late)
     assert paid == said == len(askers.said) + free  # nobody who had paid was cut off
     assert sum(line.get("outcome") == "answered" for line in journal) == len(askers.said)
 

@@ -9,7 +9,6 @@ import ssl
 import struct
 import subprocess
 import threading
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from certificate import certificate_in
 from installed import program
 from server.pgwire.door import Door, StandIn, home, opened
 from server.pgwire.raw import Raw, bind, errors, execute, fields, greeting, kinds, opening, parse, query, rows
+from waiting import until
 
 from discreet.curator.custody import Custody
 from discreet.desk import Desk
@@ -30,15 +30,6 @@ from discreet.server.tls import ServerContext
 
 TLS_PLEASE = opening(struct.pack("!I", 80877103))
 COUNT = "SELECT count(*) AS n FROM visits"
-
-
-def soon(true: Callable[[], bool]) -> bool:
-    """Whether something becomes true."""
-    for _ in range(1000):
-        if true():
-            return True
-        time.sleep(0.02)
-    return False
 
 
 @pytest.fixture(scope="module")
@@ -174,7 +165,7 @@ def test_too_many_connections_are_told_so(tmp_path: Path, cap: str) -> None:
         refused = json.loads(door.journal[-1])
         assert (refused["event"], refused["outcome"], refused["sqlstate"]) == ("login", "crowded", "53300")
         one.socket.close()
-        assert soon(lambda: len(door.server._connections) == 1)
+        assert until(lambda: len(door.server._connections) == 1)
         with Raw(door.port) as three:
             assert kinds(three.login(door.token)).endswith("KZ")
 
@@ -194,14 +185,14 @@ def test_silent_strangers_make_room_for_who_comes_in(tmp_path: Path, cap: str) -
     with opened(tmp_path, limits=WireLimits(**{cap: 2})) as door, Raw(door.port) as inside:
         inside.login(door.token)
         with Raw(door.port) as first, Raw(door.port) as second:
-            assert soon(lambda: len(door.server._coming) == 2)
+            assert until(lambda: len(door.server._coming) == 2)
             with Raw(door.port) as third:
                 assert kinds(third.login(door.token)).endswith("KZ")
             assert fields(first.rest()[5:])["C"] == "53300"
             second.send(greeting())
             assert kinds([second.read()]) == "R"
             assert kinds(inside.ask(COUNT)) == "TDNCZ"
-        assert soon(lambda: not door.server._coming)
+        assert until(lambda: not door.server._coming)
 
 
 def test_the_journal_tells_who_came_and_how_questions_ended_and_never_what_they_were(tmp_path: Path) -> None:
@@ -217,7 +208,7 @@ def test_the_journal_tells_who_came_and_how_questions_ended_and_never_what_they_
         with Raw(door.port) as other, pytest.raises(EOFError):
             other.login("a secret")
         raw.socket.close()
-        assert soon(lambda: not door.server._connections)
+        assert until(lambda: not door.server._connections)
         metrics = door.run(_of(door.server._journal.metrics)).decode()
     told = [{name: line.get(name) for name in ("event", "principal", "outcome", "sqlstate")} for line in _lines(door)]
     wanted = [
@@ -273,7 +264,7 @@ def test_whoever_is_slow_to_come_in_is_sent_away(tmp_path: Path) -> None:
         for raw in loris:
             assert fields(raw.rest()[5:])["C"] == "08006"
             raw.socket.close()
-        assert soon(lambda: not door.server._connections)
+        assert until(lambda: not door.server._connections)
 
 
 def test_half_a_message_is_not_waited_for_for_ever(tmp_path: Path) -> None:
@@ -310,7 +301,7 @@ def test_a_client_that_does_not_read_is_hung_up_on_and_little_is_kept_for_it(
 
         monkeypatch.setattr(frames, "data_row", counted)
         raw.send(query("SELECT pg_long()"))
-        assert soon(lambda: not door.server._connections)
+        assert until(lambda: not door.server._connections)
         assert 0 < len(written) < 50_000  # of 200,000: as many as the operating system takes
         with Raw(door.port) as other:
             assert kinds(other.login(door.token)).endswith("KZ")

@@ -32,6 +32,7 @@ from server.pgwire.raw import (
     query,
     rows,
 )
+from waiting import until
 
 from discreet.desk import Desk
 from discreet.errors import Fault
@@ -319,10 +320,7 @@ def test_nothing_is_left_of_connections_that_are_gone(tmp_path: Path) -> None:
             with Raw(door.port) as raw:
                 raw.login(door.token)
                 raw.send(parse("SHOW jit", "s"), query("SHOW ALL")[:9])
-        for _ in range(1000):
-            if not door.server._connections:
-                break
-            threading.Event().wait(0.02)
+        assert until(lambda: not door.server._connections)
         assert (len(door.server._connections), len(door.server._sessions)) == (0, 0)
         assert not door.server._coming
         assert not door.server._people

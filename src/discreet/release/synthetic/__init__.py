@@ -15,6 +15,6 @@
 from discreet.release.synthetic.mechanisms import CliqueTreeSynthesis as CliqueTreeSynthesis
 from discreet.release.synthetic.mechanisms import DirectSynthesis as DirectSynthesis
 from discreet.release.synthetic.mechanisms import IndependentSynthesis as IndependentSynthesis
-from discreet.release.synthetic.mechanisms import Records as Records
 from discreet.release.synthetic.mechanisms import SpanningTreeSynthesis as SpanningTreeSynthesis
+from discreet.release.synthetic.records import Records as Records
 from discreet.release.synthetic.synthesised import Synthesis as Synthesis

@@ -31,14 +31,22 @@ class Compression:
 
     @classmethod
     def of(
-        cls, domain: Domain, singles: Sequence[NoisyTable], along: Sequence[int] = (), groups: int = 1 << 30
+        cls,
+        domain: Domain,
+        singles: Sequence[NoisyTable],
+        along: Sequence[int] = (),
+        groups: int = 1 << 30,
+        quantiles: Sequence[int] = (),
     ) -> Compression:
         """By a noisy table of each column, in the order of the columns.
 
         `along` says for each column how many of its cells, the first ones, lie along a line, as bins of numbers do;
-        of these at most `groups` are left.
+        of these at most `groups` are left. Where `quantiles` has a number, so many are left, or fewer, that hold about
+        as many records each.
         """
-        found = [_places(table, line, groups) for table, line in zip(singles, along or [0] * len(singles), strict=True)]
+        none = [0] * len(singles)
+        each = zip(singles, along or none, quantiles or none, strict=True)
+        found = [_places(table, line, groups, parts) for table, line, parts in each]
         sizes = tuple(int(place.max()) + 1 for place in found)
         shares = []
         for table, place, size in zip(singles, found, sizes, strict=True):
@@ -104,18 +112,32 @@ class Compression:
         return table
 
 
-def _places(table: NoisyTable, line: int, groups: int) -> Whole:
+def _places(table: NoisyTable, line: int, groups: int, parts: int) -> Whole:
     """The merged cell of each cell of a column.
 
     Cells along a line that are many are merged with their neighbours, others with all that hold too little.
     """
     seen = table.counts >= _SEEN * np.sqrt(table.variances)
+    if parts and line:
+        place = _parted(table.counts[:line].astype(np.float64), min(parts, groups))
+        return np.concatenate([place, place.max() + 1 + np.arange(seen.size - line)]).astype(np.int64)
     if int(seen[:line].sum()) > groups:
         place = _grouped(np.maximum(table.counts[:line], 0).astype(np.float64), groups)
         return np.concatenate([place, place.max() + 1 + np.arange(seen.size - line)]).astype(np.int64)
     if int((~seen).sum()) < 2:
         return np.arange(seen.size, dtype=np.int64)
     return np.where(seen, np.cumsum(seen) - 1, int(seen.sum())).astype(np.int64)
+
+
+def _parted(counts: Reals, parts: int) -> Whole:
+    """At most so many groups of neighbours of about equal counts: they end where running sums pass the quantiles.
+
+    The sums are of noisy counts as they are, also those below zero: without these there would be records everywhere.
+    """
+    sums = np.maximum.accumulate(np.cumsum(counts))
+    top = max(float(sums[-1]), 1.0)
+    before = np.concatenate([[0.0], np.maximum(sums[:-1], 0.0)])
+    return np.unique(np.minimum(np.floor(before / top * parts), parts - 1), return_inverse=True)[1].astype(np.int64)
 
 
 def _grouped(counts: Reals, groups: int) -> Whole:

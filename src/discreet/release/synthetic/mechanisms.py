@@ -32,6 +32,7 @@ from discreet.release.synthetic.fit import NoisyTable, total_of
 from discreet.release.synthetic.impossible import Impossible, Rule
 from discreet.release.synthetic.junction_tree import JunctionTree
 from discreet.release.synthetic.measuring import Measuring
+from discreet.release.synthetic.records import Records
 from discreet.release.synthetic.structure import as_if_independent, by_chance, clique_tree, pairs_of, spanning_tree
 from discreet.release.synthetic.synthesised import MOST_MODEL, MOST_ROWS, Synthesis
 from discreet.release.tree import Reals, Whole
@@ -42,22 +43,6 @@ MOST_PAIRS = 1 << 26  # cells of all pairs of columns together: they are counted
 _MOST_TRIPLE = 1 << 20  # cells of a triple that is counted: those are held as well, and what is merged is not known yet
 
 Given = Callable[[Names], Any] | Mapping[Names, Any]
-
-
-@dataclass(frozen=True)
-class Records:
-    """Records by the places of their cells: the counts of any columns of them."""
-
-    columns: Names
-    sizes: tuple[int, ...]
-    cells: tuple[tuple[int, ...], ...]
-
-    def __call__(self, names: Names) -> Whole:
-        """The table of some columns."""
-        table = np.zeros([self.sizes[self.columns.index(name)] for name in names], dtype=np.int64)
-        for record in self.cells:
-            table[tuple(record[self.columns.index(name)] for name in names)] += 1
-        return table
 
 
 @dataclass(frozen=True)
@@ -75,13 +60,15 @@ class _Synthesiser(ABC):
     rows: int = 0  # that are drawn; 0 for as many as there seem to be records
     along: tuple[int, ...] = ()  # for each column how many of its cells, the first ones, lie along a line; none else
     never: tuple[Rule, ...] = ()  # which combinations of cells no row has
+    quantiles: tuple[int, ...] = ()  # for each column how many groups of equal counts its line is cut into; 0 for none
 
     def __post_init__(self) -> None:
         domain = Domain(self.columns, self.sizes)
         rho, most = positive(self.rho, "rho"), count(self.most, "most")
         settle(self, sizes=domain.sizes, rho=rho, most=most, neighbours=added_or_removed(self.neighbours))
         settle(self, rows=count(self.rows, "rows", least=0))
-        settle(self, along=_lines(self.along, domain), never=Impossible(domain, self.never).rules)
+        settle(self, along=_lines(self.along, domain, "along"), quantiles=_lines(self.quantiles, domain, "quantiles"))
+        settle(self, never=Impossible(domain, self.never).rules)
         if len(domain.columns) > MOST_COLUMNS:
             raise Refusal(f"expected at most {MOST_COLUMNS} columns, got {len(domain.columns)}")
         if sum(domain.sizes) > MOST_MODEL:
@@ -110,6 +97,16 @@ class _Synthesiser(ABC):
     def tables(self, columns: Names) -> tuple[Names, ...]:
         """All columns together."""
         return (columns,)
+
+    @property
+    def deviation_alone(self) -> float:
+        """The largest that the noise in a count of one column alone may have, where no stage is forfeited."""
+        return self.most * math.sqrt(len(self.sizes) / (2 * float(self._least_alone * self.rho)))
+
+    @property
+    def _least_alone(self) -> Fraction:
+        """The part of ρ that measures columns alone, at least."""
+        return Fraction(1)
 
     def bins_at(self, place: int) -> int:  # noqa: ARG002  # of those that choose
         """No bins of its own."""
@@ -170,11 +167,21 @@ class _Synthesiser(ABC):
         """About how many pairs of columns are measured, and at what part of ρ; by default cells are left alone."""
         return 0, 1.0
 
+    def _plenty(self, measuring: Measuring) -> float:
+        """How many records there seem to be for each deviation of the noise in a cell of a pair."""
+        return max(1, int(measuring.table((), self.rho / 100).counts)) / self._deviation()
+
+    def _first(self, plenty: float, enough: int) -> Fraction:
+        """The part of ρ for columns alone: the least where there is enough, more of it where noise hides pairs."""
+        grown = round(100 * float(self._least_alone) * math.sqrt(enough / plenty))
+        return max(self._least_alone, min(_MOST_FIRST, Fraction(grown, 100)))
+
     def _alone(self, measuring: Measuring, part: Fraction) -> tuple[Compression, list[NoisyTable]]:
         """The table of each column alone, at equal shares of a part of ρ, and the cells to be merged."""
         many = len(self.sizes)
         singles = [measuring.table((i,), part * self.rho / many) for i in range(many)]
-        merging = Compression.of(self.domain, singles, self.along, self._groups(total_of(singles)))
+        groups = self._groups(total_of(singles))
+        merging = Compression.of(self.domain, singles, self.along, groups, self.quantiles)
         measuring.merging = merging
         return merging, [merging.merged_table(table) for table in singles]
 
@@ -187,13 +194,13 @@ def _groups_of(total: float, deviation: float) -> int:
     return min(_MOST_GROUPS, max(_FEWEST_GROUPS, round(math.sqrt(total / (_IN_A_CELL * deviation)))))
 
 
-def _lines(given: object, domain: Domain) -> tuple[int, ...]:
-    """How many cells lie along a line, if that can be."""
+def _lines(given: object, domain: Domain, name: str) -> tuple[int, ...]:
+    """Some of the cells of each column, if there are as many."""
     if isinstance(given, tuple) and len(given) in (0, len(domain.sizes)):
-        lines = tuple(count(line, "along", least=0) for line in given)
+        lines = tuple(count(line, name, least=0) for line in given)
         if all(line <= size for line, size in zip(lines, domain.sizes, strict=False)):
             return lines
-    raise Refusal(f"expected along as a tuple, for each column at most its size, got along={shown(given)}")
+    raise Refusal(f"expected {name} as a tuple, for each column at most its size, got {name}={shown(given)}")
 
 
 def _expected(singles: Sequence[NoisyTable], pairs: Iterable[Axes]) -> dict[Axes, Reals]:
@@ -262,6 +269,11 @@ class DirectSynthesis(_Synthesiser):
         """The cells of the one table."""
         return math.prod(self.sizes)
 
+    @property
+    def deviation_alone(self) -> float:
+        """That of a sum over the cells of the most that have one value of a column in common."""
+        return self.most * math.sqrt(self.numbers / min(self.sizes) / (2 * float(self.rho)))
+
     def measured(self, measuring: Measuring) -> tuple[Compression, list[NoisyTable]]:
         """Everything at once; nothing is merged."""
         table = measuring.table(tuple(range(len(self.sizes))), self.rho)
@@ -273,7 +285,8 @@ class DirectSynthesis(_Synthesiser):
 class SpanningTreeSynthesis(_Synthesiser):
     """Measures pairs of columns that join all of them, each chosen because it is far from independent.
 
-    A quarter of ρ measures columns alone, 3/20 choose the pairs by the exponential mechanism, the rest measures them.
+    A hundredth of ρ measures how many records there are. By that, 1/4 to 3/5 of ρ measure columns alone. 3/20 choose
+    the pairs by the exponential mechanism, the rest measures them.
 
     Guarantee: Concentrated(rho), when the records of one unit are added or removed.
     Proof: docs/proofs/synthetic.md, "What is paid".
@@ -285,12 +298,16 @@ class SpanningTreeSynthesis(_Synthesiser):
         super().__post_init__()
         _refuse_pairs(self.sizes)
 
+    @property
+    def _least_alone(self) -> Fraction:
+        return Fraction(1, 4)
+
     def _pairs(self) -> tuple[int, float]:
-        return len(self.sizes) - 1, 0.6
+        return max(1, len(self.sizes) - 1), 0.6
 
     def measured(self, measuring: Measuring) -> tuple[Compression, list[NoisyTable]]:
         """Columns alone, then the pairs of a tree."""
-        merging, singles = self._alone(measuring, Fraction(1, 4))
+        merging, singles = self._alone(measuring, self._first(self._plenty(measuring), _PLENTY_OF_PAIRS))
         pairs = pairs_of(merging.domain)
         if not pairs:
             return merging, singles
@@ -330,13 +347,12 @@ class CliqueTreeSynthesis(_Synthesiser):
         """The cells of the model, but for columns alone."""
         return max(min(self.cells, math.prod(self.sizes)), sum(self.sizes))
 
+    @property
+    def _least_alone(self) -> Fraction:
+        return Fraction(3, 20)
+
     def _pairs(self) -> tuple[int, float]:
         return 3 * len(self.sizes), 0.4
-
-    def _first(self, plenty: float) -> Fraction:
-        """The part of ρ for columns alone: more of it where noise hides pairs."""
-        scarce = _PLENTY / plenty
-        return Fraction(min(_MOST_FIRST, max(_LEAST_FIRST, round(_LEAST_FIRST * math.sqrt(scarce)))), 100)
 
     def _room(self, plenty: float) -> int:
         """The cells of the tree, only where noise is little as many as may be: in more, more tables share the price."""
@@ -344,8 +360,8 @@ class CliqueTreeSynthesis(_Synthesiser):
 
     def measured(self, measuring: Measuring) -> tuple[Compression, list[NoisyTable]]:
         """Columns alone, distances of all pairs, then pairs and triples in cliques."""
-        plenty = max(1, int(measuring.table((), self.rho / 100).counts)) / self._deviation()  # records a deviation
-        merging, singles = self._alone(measuring, self._first(plenty))
+        plenty = self._plenty(measuring)
+        merging, singles = self._alone(measuring, self._first(plenty, _PLENTY))
         domain, expected = merging.domain, _expected(singles, pairs_of(merging.domain))
         tree = self._tree(measuring, domain, expected, self._room(plenty))
         sets = [set(axes) for axes in tree.cliques]
@@ -374,7 +390,7 @@ class CliqueTreeSynthesis(_Synthesiser):
         return clique_tree(domain, {axes: gain for axes, gain in gains.items() if gain > _CLEAR * noise}, room)
 
 
-_LEAST_FIRST, _MOST_FIRST, _PLENTY = 15, 60, 674  # hundredths; records a deviation, on Adult at ε = 1
+_MOST_FIRST, _PLENTY, _PLENTY_OF_PAIRS = Fraction(3, 5), 674, 1600  # records a deviation, on Adult at ε = 1
 _FEWEST_CELLS, _CELLS = 50_000, 370  # of the tree; for each of these: measured on Adult at ε = 1 and 10
 _FEWEST_GROUPS, _MOST_GROUPS = 4, 64
 _IN_A_CELL = 3.4  # deviations: measured on Adult, where 14 groups are best at ε = 1

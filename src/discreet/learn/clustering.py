@@ -1,0 +1,85 @@
+"""KMeans, by scikit-learn's conventions: centres of clusters from noisy sums."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin
+
+from discreet.exact import Number, exact
+from discreet.learn.classifiers import neighbours_of
+from discreet.learn.clusters_model import Clusters
+from discreet.learn.estimator import PrivateTransformer, optional
+from discreet.learn.kmeans import KMeansClusters
+from discreet.privacy import Neighbours
+
+
+class KMeans(ClassNamePrefixFeaturesOutMixin, ClusterMixin, PrivateTransformer):  # type: ignore[misc]  # scikit-learn ships no types
+    """k-means: rounds of noisy means, from seeds that a private coarse picture of the rows suggests.
+
+    `epsilon` with `delta` (Gaussian noise) or without (Laplace noise), or `rho`, is what a fit loses; `bounds` or
+    `data_norm` say how far rows reach. `max_iter` rounds are made, no more and no fewer. There is no `labels_`: which
+    cluster each row is in belongs to the rows; `predict` says it to whoever has them.
+
+    Guarantee: that of `KMeansClusters`; `privacy_` says it.
+    """
+
+    def __init__(  # noqa: PLR0913  # all that there is to choose
+        self,
+        n_clusters: int = 8,
+        *,
+        epsilon: Number | None = 1,
+        delta: Number = 0,
+        rho: Number | None = None,
+        bounds: Any = None,  # noqa: ANN401  # a pair of numbers, or of lists of them
+        data_norm: Number | None = None,
+        max_iter: int = 3,
+        max_rows: int = 1,
+        neighbours: Neighbours | str = "add-remove",
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.epsilon = epsilon
+        self.delta = delta
+        self.rho = rho
+        self.bounds = bounds
+        self.data_norm = data_norm
+        self.max_iter = max_iter
+        self.max_rows = max_rows
+        self.neighbours = neighbours
+
+    def mechanism(self, features: Sequence[str], label: str = "") -> KMeansClusters:  # noqa: ARG002  # none is learnt
+        """The mechanism that a fit is, over columns of these names."""
+        return KMeansClusters(
+            tuple(features),
+            self.n_clusters,
+            optional(self.epsilon, "epsilon"),
+            exact(self.delta, "delta"),
+            optional(self.rho, "rho"),
+            self.max_iter,
+            optional(self.data_norm, "data_norm"),
+            self.max_rows,
+            neighbours_of(self.neighbours),
+        )
+
+    def predict(self, X: ArrayLike) -> NDArray[np.int64]:  # noqa: N803  # as scikit-learn has it
+        """The cluster of each row, from 0."""
+        told: NDArray[np.int64] = self._predicted(X)
+        return told
+
+    def fit_predict(self, X: ArrayLike, y: ArrayLike | None = None, **more: Any) -> NDArray[np.int64]:  # noqa: ANN401, N803
+        """The cluster of each row, of a model fitted to them."""
+        return self.fit(X, y, **more).predict(X)
+
+    def transform(self, X: ArrayLike) -> NDArray[np.float64]:  # noqa: N803  # as scikit-learn has it
+        """How far each row is from each centre."""
+        rows = self._checked(X)
+        told: NDArray[np.float64] = self.model_.distances(rows)
+        return told
+
+    def _learnt(self, model: Clusters) -> None:
+        self.cluster_centers_, self.sizes_ = np.array(model.centers), np.array(model.sizes)
+        self.n_iter_ = self.max_iter
+        self._n_features_out = len(model.centers)
