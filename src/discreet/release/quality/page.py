@@ -75,8 +75,8 @@ _SCORE = (
     "records. Rows to move is the share of rows that would have to change for the tables to be equal, in the mean."
 )
 _YARD = (
-    "“half” is half of the records beside the other half: what chance alone does. “shuffled” are records that keep every "
-    "column and lose all that columns know of each other: rows that are no better learned nothing."
+    "“half” is half of the records beside the other half: what chance alone does. “shuffled” are records that keep "
+    "every column and lose all that columns know of each other: rows that are no better learned nothing."
 )
 _EQUAL = (
     "Rows that are equal to a record are no leak by themselves: where few columns have few values most rows are, and "
