@@ -9,6 +9,10 @@ import numpy as np
 
 from discreet.learn import (
     PCA,
+    AdditiveClassification,
+    AdditiveClassifier,
+    AdditiveRegression,
+    AdditiveRegressor,
     ClassificationTree,
     ConvexERM,
     DecisionTreeClassifier,
@@ -98,6 +102,14 @@ EXAMPLES: dict[str, list[Any]] = {
         RuleLearner(("a", "b"), "y", ONE, cuts=2, terms=2, max_rows=2),
         RuleLearner(("a",), "y", ONE, neighbours=Replace("person")),
     ],
+    "additive-classifier": [
+        AdditiveClassification(("a",), "y", ONE, rounds=2, cuts=2, max_rows=2),
+        AdditiveClassification(("a", "b"), "y", ONE, RARE, neighbours=Replace("person")),
+    ],
+    "additive-regressor": [
+        AdditiveRegression(("a",), "y", ONE, rounds=1),
+        AdditiveRegression(("a", "b"), "y", rho=HALF, max_rows=2, neighbours=Replace()),
+    ],
     "private-search": [
         PrivateSearch(
             ("a",),
@@ -162,6 +174,10 @@ class OfRules(Declared, ExponentialLearner):
     """Rules about whatever classes there are."""
 
 
+class OfEffects(Declared, AdditiveClassifier):
+    """Additive model of whatever two classes there are."""
+
+
 class OfTree(Declared, DecisionTreeClassifier):
     """Decision tree of whatever classes there are."""
 
@@ -194,6 +210,8 @@ ESTIMATORS: list[Any] = [
     PCA(epsilon=HUGE, delta="1e-6", bounds=(-1000, 1000), data_norm=10**4, center=False),
     OfBayes(HUGE, bounds=(-1000, 1000)),
     OfRules(HUGE, bounds=(-10, 10), cuts=100, terms=2),
+    OfEffects(HUGE, bounds=(-10, 10), cuts=100, rounds=20),
+    AdditiveRegressor(HUGE, bounds=(-10, 10), label_bounds=(-300, 300), cuts=100, rounds=20),
     OfTree(HUGE, bounds=(-10, 10), cuts=200),
     DecisionTreeRegressor(HUGE, bounds=(-10, 10), label_bounds=(-300, 300), cuts=200),
     OfFunctional(HUGE, delta=0, bounds=(-10, 10), method="functional"),

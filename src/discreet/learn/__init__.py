@@ -17,6 +17,10 @@ scikit-learn, and mechanisms and models do not.
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from discreet.learn.additive_learner import AdditiveClassification as AdditiveClassification
+from discreet.learn.additive_learner import AdditiveRegression as AdditiveRegression
+from discreet.learn.additive_model import EffectsClassifier as EffectsClassifier
+from discreet.learn.additive_model import EffectsRegressor as EffectsRegressor
 from discreet.learn.bayes_model import BayesClassifier as BayesClassifier
 from discreet.learn.classifier_model import KernelClassifier as KernelClassifier
 from discreet.learn.classifier_model import LinearClassifier as LinearClassifier
@@ -56,6 +60,8 @@ from discreet.learn.tree_model import TreeClassifier as TreeClassifier
 from discreet.learn.tree_model import TreeRegressor as TreeRegressor
 
 _ESTIMATORS = {
+    "AdditiveClassifier": "additive",
+    "AdditiveRegressor": "additive",
     "LowRank": "decomposition",
     "PCA": "decomposition",
     "PrivateEstimator": "estimator",
@@ -81,6 +87,8 @@ _ESTIMATORS = {
 }
 
 if TYPE_CHECKING:
+    from discreet.learn.additive import AdditiveClassifier as AdditiveClassifier
+    from discreet.learn.additive import AdditiveRegressor as AdditiveRegressor
     from discreet.learn.classifiers import KernelSVC as KernelSVC
     from discreet.learn.classifiers import LinearSVC as LinearSVC
     from discreet.learn.classifiers import LogisticRegression as LogisticRegression
