@@ -1,7 +1,7 @@
 """Of 1024 secrets, 4096 counts up to 0.25 √n off give 99 % and more; counts at a total of ε = 1 give what a coin gives.
 
-What least squares recovers, averaged over five crowds, beside its forecast and the ceiling that is proved on average. The noise of a curator is drawn by its own mechanism. With matplotlib installed it also draws
-docs/images/attacks.png.
+What least squares recovers, averaged over five crowds, beside its forecast and the ceiling, which holds on average. The
+noise of a curator is drawn by its own mechanism. With matplotlib installed it also draws docs/images/attacks.png.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ import importlib
 import math
 import time
 from collections.abc import Callable, Iterable
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,10 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.stats import norm
-from sklearn import cluster, decomposition
+from sklearn import cluster, decomposition, mixture
 from sklearn.datasets import load_digits
 
-from discreet.learn import PCA, KMeans
+from discreet.learn import PCA, GaussianMixture, KMeans, LowRank
+from discreet.privacy import concentrated_for
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 PRICES = ("0.1", "1", "10")
@@ -181,6 +183,104 @@ def clusters_picture() -> None:
     figure.savefig(IMAGES / "clusters.png", dpi=100)
 
 
+def laws() -> None:
+    """How likely rows are under fitted laws, as a table and as docs/images/mixture.png."""
+    rng = np.random.default_rng(4)
+    wide = np.vstack([rng.normal([0, 0], [3, 0.5], (60_000, 2)), rng.normal([4, 3], [0.5, 2], (30_000, 2))])
+    sets: dict[str, tuple[Reals, int, tuple[int, int]]] = {
+        "two laws, 90,000 × 2": (wide, 2, (-12, 12)),
+        "five laws, 20,000 × 4": (blobs(), 5, (-1, 1)),
+    }
+    print("| mean ln density | without noise | ε = 0.1 | ε = 1 | ε = 10 |\n|---|---|---|---|---|")
+    for name, (x, k, bounds) in sets.items():
+        plain = mixture.GaussianMixture(k, covariance_type="diag", n_init=3, random_state=0).fit(x).score(x)
+        for said, delta in (("pure ε", 0), ("δ = 10⁻⁶", "1e-6")):
+            told = [
+                shown(GaussianMixture(k, epsilon=price, delta=delta, bounds=bounds).fit(x).score(x) for _ in range(10))
+                for price in PRICES
+            ]
+            print(f"| {name}, {said} | {plain:.3f} | {' | '.join(told)} |", flush=True)
+    print("\n`GaussianMixture`, 10 fits.\n")
+    try:
+        plt: Any = importlib.import_module("matplotlib.pyplot")
+        shapes: Any = importlib.import_module("matplotlib.patches")
+    except ImportError:
+        return
+    figure, axes = plt.subplots(1, 3, figsize=(8, 2.6), sharey=True)
+    plain = mixture.GaussianMixture(2, covariance_type="diag", n_init=3, random_state=0).fit(wide)
+    for axis, price in zip(axes, PRICES, strict=True):
+        ours = GaussianMixture(2, epsilon=price, delta="1e-6", bounds=(-12, 12)).fit(wide)
+        axis.plot(*wide[::45].T, ",", color="lightgrey")
+        for fitted, colour in ((plain, "grey"), (ours, "tab:blue")):
+            for mean, spread in zip(fitted.means_, fitted.covariances_, strict=True):
+                ring = shapes.Ellipse(mean, *(4 * np.sqrt(spread)), fill=False, color=colour, linewidth=1.5)
+                axis.add_patch(ring)
+        axis.set(title=f"ε = {price}", xlim=(-12, 12), ylim=(-8, 10))
+    figure.tight_layout()
+    figure.savefig(IMAGES / "mixture.png", dpi=100)
+
+
+def incoherent() -> Reals:
+    """500 × 400 numbers between −1 and 1 of rank 3 but for a little, no row of which stands alone."""
+    rng = np.random.default_rng(3)
+    one, two = np.sign(rng.normal(size=(500, 3))), np.sign(rng.normal(size=(3, 400)))
+    return np.clip(one * [0.6, 0.25, 0.1] @ two + rng.normal(size=(500, 400)) * 0.05, -1, 1)
+
+
+def bound(a: Reals, p: int, epsilon: str, coherence: float) -> float:
+    """What docs/proofs/low_rank.md has for the mean of ‖A − QB‖, for two products and entries of at most 1."""
+    m, n = a.shape
+    rho = concentrated_for(Fraction(epsilon), Fraction(1, 10**6)).rho
+    sigma, values = 1 / math.sqrt(float(rho)), np.linalg.svd(a, compute_uv=False)
+    long = math.sqrt(p) + math.sqrt(2 * math.log(n))
+    last = sigma * math.sqrt(coherence * p / m) * math.sqrt(n * p)
+    return last + min(
+        math.sqrt(1 + k / (p - k - 1)) * float(np.linalg.norm(values[k:]))
+        + sigma * long * math.sqrt(m * k / (p - k - 1))
+        for k in range(p - 1)
+    )
+
+
+def low_rank() -> None:
+    """How far off an approximation is, as a share, as a table and as docs/images/low_rank.png."""
+    a, p, prices = incoherent(), 8, ("0.3", "1", "3", "10", "30")
+    whole = float(np.linalg.norm(a))
+    coherence = 5.0
+    rows: dict[str, list[float]] = {
+        "the theorem, no iterations, coherence 5": [bound(a, p, price, coherence) / whole for price in prices]
+    }
+    ways: dict[str, dict[str, Any]] = {
+        "no iterations, coherence 5": {"iterations": 0, "coherence": "5"},
+        "one iteration": {"iterations": 1},
+        "two iterations": {"iterations": 2},
+    }
+    for name, given in ways.items():
+        rows[name] = [
+            float(np.mean([
+                np.linalg.norm(a - LowRank(p, epsilon=price, bounds=(-1, 1), **given).fit(a).approximation_)
+                for _ in range(3)
+            ])) / whole
+            for price in prices
+        ]  # fmt: skip
+    print(f"| ‖A − QB‖ / ‖A‖ | {' | '.join(f'ε = {price}' for price in prices)} |\n|---|{'---|' * len(prices)}")
+    for name, told in rows.items():
+        print(f"| {name} | {' | '.join(f'{each:.3f}' for each in told)} |", flush=True)
+    best = float(np.linalg.norm(np.linalg.svd(a, compute_uv=False)[p:])) / whole
+    print(f"\n500 × 400, eight directions, one entry added or removed, δ = 10⁻⁶, 3 fits; without noise {best:.3f}.\n")
+    try:
+        plt: Any = importlib.import_module("matplotlib.pyplot")
+    except ImportError:
+        return
+    figure, axes = plt.subplots(figsize=(6, 3.2))
+    for name, told in rows.items():
+        axes.plot([float(price) for price in prices], told, "k--" if "theorem" in name else "o-", label=name)
+    axes.axhline(best, color="grey", linewidth=0.8)
+    axes.set(xscale="log", yscale="log", xlabel="ε, one entry added or removed", ylabel="relative error")
+    axes.legend(frameon=False, fontsize=8)
+    figure.tight_layout()
+    figure.savefig(IMAGES / "low_rank.png", dpi=110)
+
+
 def seconds(work: Callable[[], object]) -> float:
     """Of processor time, the better of two."""
     spent = []
@@ -230,6 +330,8 @@ def main() -> None:
     kept_picture()
     clusters()
     clusters_picture()
+    laws()
+    low_rank()
     speed()
 
 

@@ -25,12 +25,13 @@ from sklearn import ensemble, tree
 from sklearn.datasets import load_breast_cancer
 
 from benchmarks.learn import adult
-from discreet.learn import DecisionTreeClassifier, DecisionTreeRegressor
+from discreet.learn import AdditiveClassifier, AdditiveRegressor, DecisionTreeClassifier, DecisionTreeRegressor
 
 Reals = NDArray[Any]
 HERE = Path(__file__).parent
 PEERS = HERE.parent / ".peers" / "interpret-core" / "bin" / "python"
 PLOT = HERE.parent / "docs" / "images" / "trees.png"
+CURVES = PLOT.with_name("additive.png")
 EPSILONS = ("0.1", "1", "10")
 THEIRS = ("DP-EBM", "diffprivlib forest", "diffprivlib tree")
 
@@ -38,7 +39,10 @@ THEIRS = ("DP-EBM", "diffprivlib forest", "diffprivlib tree")
 def made(epsilon: str, bounds: Any) -> dict[str, Any]:
     """Ours, each as it is."""
     given: dict[str, Any] = {"classes": (0, 1), "bounds": bounds}
-    return {"tree": DecisionTreeClassifier(epsilon, **given)}
+    return {
+        "tree": DecisionTreeClassifier(epsilon, **given),
+        "additive": AdditiveClassifier(epsilon, delta="1e-6", **given),
+    }
 
 
 def sets(folder: Path) -> dict[str, tuple[Reals, Reals, Any] | None]:
@@ -140,6 +144,7 @@ def speed() -> None:
     plain = {
         "tree": (tree.DecisionTreeClassifier(max_depth=6), label),
         "regression tree": (tree.DecisionTreeRegressor(max_depth=6), number),
+        "additive": (ensemble.HistGradientBoostingClassifier(max_leaf_nodes=3), label),
     }
     ours = {
         **made("1", (-1, 1)),
@@ -181,6 +186,28 @@ def plot() -> None:
     figure.savefig(PLOT, dpi=110)
 
 
+def curves() -> None:
+    """What an additive model says of two features, as docs/images/additive.png, if matplotlib is installed."""
+    try:
+        plt: Any = importlib.import_module("matplotlib.pyplot")
+    except ImportError:
+        return
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-1, 1, (10_000, 6))
+    y = np.clip(np.sin(3 * x[:, 0]) + x[:, 1] ** 2 + rng.normal(size=len(x)) / 2, -3, 4)
+    across = np.linspace(-1, 1, 400)
+    figure, axes = plt.subplots(2, 3, figsize=(8, 4), sharex=True, sharey="row")
+    for ax, epsilon in zip(axes.T, EPSILONS[::-1], strict=True):
+        model = AdditiveRegressor(epsilon, delta="1e-6", bounds=(-1, 1), label_bounds=(-3, 4)).fit(x, y).model_
+        ax[0].set(title=f"ε = {epsilon}", ylabel="x0 adds" if epsilon == EPSILONS[-1] else "")
+        ax[1].set(ylabel="x1 adds" if epsilon == EPSILONS[-1] else "")
+        for place, truth in enumerate((np.sin(3 * across), across**2 - 1 / 3)):
+            ax[place].plot(across, truth, "k--", linewidth=0.8)
+            ax[place].plot(across, model.effects[place].of(across), color="#0f766e")
+    figure.tight_layout()
+    figure.savefig(CURVES, dpi=110)
+
+
 def main() -> None:
     """All tables."""
     parser = argparse.ArgumentParser()
@@ -191,6 +218,7 @@ def main() -> None:
     accuracies(given.data, given.peers, given.splits)
     speed()
     plot()
+    curves()
 
 
 if __name__ == "__main__":

@@ -42,6 +42,7 @@ from discreet.errors import Refusal as Refusal
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from discreet import aggregate as aggregate
     from discreet import attack as attack
     from discreet import audit as audit
     from discreet import curator as curator

@@ -44,14 +44,15 @@ def test_only_one_number_that_is_counted_or_summed_is_answered(home: Path) -> No
 )
 def test_how_far_one_person_moves_a_sum(home: Path, column: str, moved: int, rises: bool) -> None:  # noqa: FBT001
     sql = f"SELECT sum({column}) FROM visits"
-    found = Curator(home).paid_sessions().planned(sql, Terms(max_rows=1))
     expected: dict[Neighbours, int] = {
         AddRemove("patient"): moved,
         Replace("patient"): {7: 7, 100: 125}.get(moved, 1000),
     }
-    for neighbours, far in expected.items():
-        reach, up = span(*scalar(found), neighbours)
-        assert (reach, up) == (Fraction(far), rises)
+    for rows in (1, 5):
+        found = Curator(home).paid_sessions().planned(sql, Terms(max_rows=rows))
+        for neighbours, far in expected.items():
+            reach, up = span(*scalar(found), neighbours)
+            assert (reach, up) == (Fraction(rows * far), rises)
 
 
 def test_a_part_of_a_step_more_than_the_sensitivity_is_refused(home: Path) -> None:

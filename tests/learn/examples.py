@@ -9,6 +9,10 @@ import numpy as np
 
 from discreet.learn import (
     PCA,
+    AdditiveClassification,
+    AdditiveClassifier,
+    AdditiveRegression,
+    AdditiveRegressor,
     ClassificationTree,
     ConvexERM,
     DecisionTreeClassifier,
@@ -16,6 +20,8 @@ from discreet.learn import (
     ExponentialComponents,
     ExponentialLearner,
     FunctionalLogistic,
+    GaussianComponents,
+    GaussianMixture,
     GaussianNB,
     HingeRisk,
     HuberRegressor,
@@ -29,6 +35,8 @@ from discreet.learn import (
     LinearSVC,
     LogisticRegression,
     LogisticRisk,
+    LowRank,
+    MatrixFactors,
     NaiveBayes,
     PrincipalComponents,
     PrivateSearch,
@@ -73,6 +81,14 @@ EXAMPLES: dict[str, list[Any]] = {
         PrincipalComponents(("a",), 1, ONE, RARE, data_norm=Fraction(2), center=False),
         PrincipalComponents(("a", "b"), 1, rho=HALF, center=False, neighbours=Replace("person")),
     ],
+    "low-rank": [
+        MatrixFactors(("a", "b"), "y", 1, ONE, RARE, iterations=0, max_rows=2),
+        MatrixFactors(("a", "b"), "y", 2, rho=HALF, coherence=ONE, neighbours=Replace("person")),
+    ],
+    "gaussian-mixture": [
+        GaussianComponents(("a", "b"), 2, ONE, iterations=1, max_rows=2),
+        GaussianComponents(("a",), 1, ONE, RARE, iterations=2, data_norm=Fraction(2), neighbours=Replace("person")),
+    ],
     "k-means": [
         KMeansClusters(("a", "b"), 2, ONE, iterations=1, max_rows=2),
         KMeansClusters(("a",), 1, ONE, RARE, data_norm=Fraction(2)),
@@ -85,6 +101,14 @@ EXAMPLES: dict[str, list[Any]] = {
     "exponential-learner": [
         RuleLearner(("a", "b"), "y", ONE, cuts=2, terms=2, max_rows=2),
         RuleLearner(("a",), "y", ONE, neighbours=Replace("person")),
+    ],
+    "additive-classifier": [
+        AdditiveClassification(("a",), "y", ONE, rounds=2, cuts=2, max_rows=2),
+        AdditiveClassification(("a", "b"), "y", ONE, RARE, neighbours=Replace("person")),
+    ],
+    "additive-regressor": [
+        AdditiveRegression(("a",), "y", ONE, rounds=1),
+        AdditiveRegression(("a", "b"), "y", rho=HALF, max_rows=2, neighbours=Replace()),
     ],
     "private-search": [
         PrivateSearch(
@@ -150,6 +174,10 @@ class OfRules(Declared, ExponentialLearner):
     """Rules about whatever classes there are."""
 
 
+class OfEffects(Declared, AdditiveClassifier):
+    """Additive model of whatever two classes there are."""
+
+
 class OfTree(Declared, DecisionTreeClassifier):
     """Decision tree of whatever classes there are."""
 
@@ -174,12 +202,16 @@ ESTIMATORS: list[Any] = [
     Ridge(1, epsilon=HUGE, **NUMBERS),
     SparseRegression(2, epsilon=HUGE, **NUMBERS),
     StandardScaler(HUGE, bounds=(-1000, 1000)),
+    LowRank(2, epsilon=HUGE, bounds=(-1000, 1000)),
+    GaussianMixture(2, epsilon=HUGE, bounds=(-20, 20)),
     KMeans(3, epsilon=HUGE, bounds=(-20, 20)),
     PCA(1, method="exponential", epsilon=1000, bounds=(-10, 10)),
     PCA(1, epsilon=HUGE, bounds=(-1000, 1000)),
     PCA(epsilon=HUGE, delta="1e-6", bounds=(-1000, 1000), data_norm=10**4, center=False),
     OfBayes(HUGE, bounds=(-1000, 1000)),
     OfRules(HUGE, bounds=(-10, 10), cuts=100, terms=2),
+    OfEffects(HUGE, bounds=(-10, 10), cuts=100, rounds=20),
+    AdditiveRegressor(HUGE, bounds=(-10, 10), label_bounds=(-300, 300), cuts=100, rounds=20),
     OfTree(HUGE, bounds=(-10, 10), cuts=200),
     DecisionTreeRegressor(HUGE, bounds=(-10, 10), label_bounds=(-300, 300), cuts=200),
     OfFunctional(HUGE, delta=0, bounds=(-10, 10), method="functional"),

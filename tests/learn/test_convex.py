@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from doubles import Seeded
 from numpy.typing import NDArray
-from scipy import stats
 from sklearn.linear_model import LogisticRegression as Plain
 
 from discreet.errors import Fault, Refusal
@@ -27,7 +26,6 @@ from discreet.learn import (
 )
 from discreet.learn.classifier_model import lifted
 from discreet.learn.losses import Huber, Logistic, Loss, Reals, SmoothHinge, Softmax
-from discreet.learn.normals import exponential_vector, farther, normals
 from discreet.learn.perturbation import Perturbation
 from discreet.learn.solver import Objective, minimised
 from discreet.mechanisms import Column, Frame
@@ -263,39 +261,10 @@ def test_a_solver_goes_round_in_no_circle() -> None:
         assert it.longest(minimised(it, 1e-7)) <= 1e-7
 
 
-def test_noise_has_the_laws_it_should() -> None:
-    """Dvoretzky, Kiefer & Wolfowitz (Massart 1990): a right law is further off with 1e-9; a scale of 1.3 would be."""
-    rng, size, draws = Seeded(3), 3, 4000
-    vectors = np.array([exponential_vector(size, rng=rng) for _ in range(draws)])
-    lengths, plain = np.linalg.norm(vectors, axis=1), normals(draws, rng=rng)
-    allowed = (np.log(2 / 1e-9) / (2 * draws)) ** 0.5
-    for sample, law in (
-        (lengths, stats.gamma(size)),
-        (plain, stats.norm()),
-        (vectors[:, 1] / lengths, stats.uniform(-1, 2)),
-    ):
-        assert stats.kstest(sample, law.cdf).statistic <= allowed  # a direction in space has even coordinates
-        assert stats.kstest(1.3 * sample, law.cdf).statistic > allowed
-        assert stats.kstest(sample / 1.3, law.cdf).statistic > allowed
-
-
 def blobs(n: int = 3000) -> tuple[Any, Any]:
     rng = np.random.default_rng(11)
     y = rng.integers(0, 2, n)
     return rng.normal(size=(n, 2)) * 0.5 + np.where(y, 1, -1)[:, np.newaxis] * 0.6, y
-
-
-def test_doubles_take_noise_no_farther_than_is_counted() -> None:
-    """A draw is rounded, so is its scale, and so are their product and what it is added to."""
-    coins, counted = np.random.default_rng(1), Fraction(farther(1, exponential=False))
-    worst = Fraction(0)
-    for _ in range(3000):
-        ideal = 12 - Fraction(int(coins.integers(2**59)), 2**60)
-        scale = Fraction(134, 100) + Fraction(int(coins.integers(2**62)), 10 * 2**62)
-        found = float(coins.uniform(0, 0.01))
-        told = found + float(scale) * float(ideal)
-        worst = max(worst, abs(Fraction(told) - Fraction(found) - scale * ideal) / scale)
-    assert counted / 2 < worst <= counted
 
 
 def test_what_a_kernel_makes_of_a_row_depends_on_no_other() -> None:

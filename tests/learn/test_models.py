@@ -75,6 +75,29 @@ def test_a_setting_is_chosen_privately_in_the_home_too(home: Path, tmp_path: Pat
     assert "prediction" in command(tmp_path, "predict", "model", "new.csv").stdout
 
 
+def test_how_good_a_model_is_can_be_bought(home: Path, tmp_path: Path) -> None:
+    made = command(tmp_path, "fit", "linear-regression", ROWS, *ASKED, "--out", "line", "--home", str(home))
+    assert made.returncode == 0, made.stderr
+    asked = ("score", "line", ROWS, "--epsilon", str(HUGE), "--home", str(home), "--format", "json")
+    told = command(tmp_path, *asked)
+    assert told.returncode == 0, told.stderr
+    score = json.loads(told.stdout)
+    assert score["r2"] == pytest.approx(1, abs=1e-6)
+    assert score["rows"] == pytest.approx(900)
+    assert "free" in command(tmp_path, *asked).stderr
+    assert command(tmp_path, *asked, "--dry-run").returncode == 0
+    for wrong, said in (
+        (
+            ("score", "line", ROWS, "--label", "days", "--epsilon", "1", "--home", str(home)),
+            "is a feature of the model",
+        ),
+        (("score", "nothing", ROWS, "--epsilon", "1", "--home", str(home)), "nothing"),
+    ):
+        done = command(tmp_path, *wrong)
+        assert done.returncode == 2
+        assert said in done.stderr
+
+
 def test_a_norm_that_may_cut_rows_is_told(home: Path, tmp_path: Path) -> None:
     asked = ("fit", "linear-regression", ROWS, *ASKED, "--home", str(home))
     short = ("--param", "data_norm=0.5")

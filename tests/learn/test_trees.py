@@ -30,7 +30,7 @@ from discreet.learn import (
 from discreet.learn.cells import Cells, ClassTarget, NumberTarget
 from discreet.learn.row_price import RowPrice
 from discreet.learn.rows import features_of
-from discreet.learn.tree_learner import _LEAVES, _SIZE, _Candidates, impurity, levels, scored
+from discreet.learn.tree_learner import _LEAVES, _SIZE, Candidates, impurity, levels, scored
 from discreet.mechanisms import Column, Exponential, Frame, PermuteAndFlip
 from discreet.privacy import AddRemove, Approximate, Concentrated, Pure, Replace
 
@@ -89,7 +89,7 @@ def test_scores_move_one_way_and_no_further_than_the_choice_counts_on(numeric: b
         target: Any = (NumberTarget if numeric else ClassTarget).of(table, "y")
         axes = learner.axes(table)
         cells, at = Cells.read(table, axes, target), np.zeros(len(rows), dtype=np.int64)
-        return scored(target, cells.sums(at, 1), _Candidates(axes).second(cells, at, 1), last=last)
+        return scored(target, cells.sums(at, 1), Candidates(axes).second(cells, at, 1), last=last)
 
     for others in ((), some):
         before, _ = scores(others)

@@ -33,9 +33,11 @@ COMMANDS = {
     "caps": "Buy advice on how many rows of one unit should count.",
     "fit": "Fit a model at a price, into a folder that predicts without the home.",
     "predict": "What a fitted model says of the rows of a file.",
+    "score": "Buy how good a fitted model is about private rows.",
     "release": "Publish histograms, ranges and contingency tables; find, check and read what was published.",
     "survey": "Ask people whose devices randomise their answers; open, invite, close, read.",
     "session": "Many questions for one price: open an interactive mechanism, ask it, see what is left.",
+    "stream": "Running counts while rows arrive: open a stream, push its steps, see what it counted.",
     "budget": "What is spent and what is left.",
     "lift": "Open a population again that went on hold.",
     "retire": "Close a population for good.",
@@ -54,6 +56,7 @@ _MODULES = {
     **dict.fromkeys(("lift", "retire"), "budget"),
     **dict.fromkeys(("explain", "bounds", "caps"), "query"),
     "predict": "fit",
+    "score": "fit",
 }
 _ENGINES = ("duckdb", "pyarrow", "sqlite3")
 

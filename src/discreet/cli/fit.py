@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,6 +17,8 @@ from discreet.exact import shown
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from discreet.learn import ModelRelease
 
 app = new_app()
 
@@ -86,17 +89,11 @@ def predict(
     form: AsFormat = Format.table,
 ) -> None:
     """What a model predicts for each row of a file: free, and without the home that fitted it."""
-    from discreet.learn import ModelRelease
     from discreet.learn.model import outputs
     from discreet.learn.rows import features_of
-    from discreet.release.folder import read
 
     with busy("reading"):
-        release, _ = read(model)
-        if not isinstance(release, ModelRelease):
-            raise Refusal(
-                f"{str(model)!r} is the folder of a {release.kind}, and no model", hint="discreet release show"
-            )
+        release = _released(model)
         rows = _rows(file)
         names, keys = outputs(release.model), getattr(release.model, "keys", ())
         given = features_of(rows, release.model.features, keys)
@@ -106,6 +103,53 @@ def predict(
     else:
         _write(out, rows, dict(zip(names, told.T.tolist(), strict=True)))
         typer.echo(f"written to {out}", err=True)
+
+
+@app.command()
+def score(  # noqa: PLR0913  # the terms of a score
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="The folder of a model.")],
+    source: Annotated[str, typer.Argument(metavar="TABLE", help="A table, or a SELECT of rows in quotes.")],
+    *,
+    label: Annotated[str | None, option("COLUMN", "The column that it predicts, if it has another name there.")] = None,
+    epsilon: Annotated[str | None, option("E", "The price.")] = None,
+    rho: Annotated[str | None, option("R", "The price, in zCDP.")] = None,
+    delta: Annotated[str | None, option("D", "Beside epsilon, for Gaussian noise.")] = None,
+    bins: Annotated[int, option("N", "Bins of the chance that it gives to the second of two classes.")] = 20,
+    max_rows: Annotated[int | None, option("N", "Rows of one unit that count, instead of as declared.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say the price; pay nothing.")] = False,
+    home: AtHome = HOME,
+    form: AsFormat = Format.table,
+) -> None:
+    """How good a model is about private rows: accuracy and more, or R². Paid like an answer."""
+    from discreet.cli.run import run
+
+    fitted, usual = _fitted(model)
+    told = [f"fitted={fitted}", f"label={usual if label is None else label}", f"bins={bins}"]
+    run(
+        "model-score", source, param=told, epsilon=epsilon, rho=rho, delta=delta,
+        max_rows=max_rows, dry_run=dry_run, home=home, form=form,
+    )  # fmt: skip
+
+
+def _released(folder: Path) -> ModelRelease:
+    """The model of a folder."""
+    from discreet.learn import ModelRelease
+    from discreet.release.folder import read
+
+    release, _ = read(folder)
+    if not isinstance(release, ModelRelease):
+        raise Refusal(f"{str(folder)!r} is the folder of a {release.kind}, and no model", hint="discreet release show")
+    return release
+
+
+def _fitted(folder: Path) -> tuple[str, str]:
+    """The model of a folder as JSON with the name of its estimator, as a text in JSON itself; and what it predicts."""
+    release = _released(folder)
+    mechanism: Any = release.facts["mechanism"]
+    label = mechanism["parameters"].get("label")
+    if label is None:
+        raise Refusal("this model predicts no label", hint="a score is of a classifier or a regression")
+    return json.dumps(json.dumps({"estimator": mechanism["name"], "model": release.model.body()})), str(label)
 
 
 def _rows(file: Path) -> pa.Table:

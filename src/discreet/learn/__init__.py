@@ -17,6 +17,10 @@ scikit-learn, and mechanisms and models do not.
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from discreet.learn.additive_learner import AdditiveClassification as AdditiveClassification
+from discreet.learn.additive_learner import AdditiveRegression as AdditiveRegression
+from discreet.learn.additive_model import EffectsClassifier as EffectsClassifier
+from discreet.learn.additive_model import EffectsRegressor as EffectsRegressor
 from discreet.learn.bayes_model import BayesClassifier as BayesClassifier
 from discreet.learn.classifier_model import KernelClassifier as KernelClassifier
 from discreet.learn.classifier_model import LinearClassifier as LinearClassifier
@@ -30,9 +34,14 @@ from discreet.learn.exponential_components import ExponentialComponents as Expon
 from discreet.learn.functional import FunctionalLogistic as FunctionalLogistic
 from discreet.learn.kmeans import KMeansClusters as KMeansClusters
 from discreet.learn.least_squares import LeastSquares as LeastSquares
+from discreet.learn.low_rank import MatrixFactors as MatrixFactors
+from discreet.learn.low_rank_model import LowRankMatrix as LowRankMatrix
+from discreet.learn.mixture import GaussianComponents as GaussianComponents
+from discreet.learn.mixture_model import Mixture as Mixture
 from discreet.learn.model import LinearModel as LinearModel
 from discreet.learn.model import Model as Model
 from discreet.learn.model_release import ModelRelease as ModelRelease
+from discreet.learn.model_score import ModelScore as ModelScore
 from discreet.learn.moments import NaiveBayes as NaiveBayes
 from discreet.learn.moments import Standardize as Standardize
 from discreet.learn.principal_components import PrincipalComponents as PrincipalComponents
@@ -40,6 +49,8 @@ from discreet.learn.projection_model import Projection as Projection
 from discreet.learn.rule_learner import RuleLearner as RuleLearner
 from discreet.learn.rule_model import Rule as Rule
 from discreet.learn.scaling_model import Scaling as Scaling
+from discreet.learn.scores import ClassifierScore as ClassifierScore
+from discreet.learn.scores import NumberScore as NumberScore
 from discreet.learn.search import PrivateSearch as PrivateSearch
 from discreet.learn.searched_model import SearchedModel as SearchedModel
 from discreet.learn.sparse_regression import SparseLeastSquares as SparseLeastSquares
@@ -49,12 +60,16 @@ from discreet.learn.tree_model import TreeClassifier as TreeClassifier
 from discreet.learn.tree_model import TreeRegressor as TreeRegressor
 
 _ESTIMATORS = {
+    "AdditiveClassifier": "additive",
+    "AdditiveRegressor": "additive",
+    "LowRank": "decomposition",
     "PCA": "decomposition",
     "PrivateEstimator": "estimator",
     "ConvexERM": "regressors",
     "DecisionTreeClassifier": "trees",
     "DecisionTreeRegressor": "trees",
     "ExponentialLearner": "exponential_learner",
+    "GaussianMixture": "clustering",
     "GaussianNB": "naive_bayes",
     "HuberRegressor": "regressors",
     "KMeans": "clustering",
@@ -68,17 +83,23 @@ _ESTIMATORS = {
     "Ridge": "linear_regression",
     "SparseRegression": "linear_regression",
     "StandardScaler": "naive_bayes",
+    "evaluate": "evaluation",
 }
 
 if TYPE_CHECKING:
+    from discreet.learn.additive import AdditiveClassifier as AdditiveClassifier
+    from discreet.learn.additive import AdditiveRegressor as AdditiveRegressor
     from discreet.learn.classifiers import KernelSVC as KernelSVC
     from discreet.learn.classifiers import LinearSVC as LinearSVC
     from discreet.learn.classifiers import LogisticRegression as LogisticRegression
     from discreet.learn.classifiers import PrivateClassifier as PrivateClassifier
+    from discreet.learn.clustering import GaussianMixture as GaussianMixture
     from discreet.learn.clustering import KMeans as KMeans
     from discreet.learn.decomposition import PCA as PCA
+    from discreet.learn.decomposition import LowRank as LowRank
     from discreet.learn.estimator import PrivateEstimator as PrivateEstimator
     from discreet.learn.estimator import PrivateTransformer as PrivateTransformer
+    from discreet.learn.evaluation import evaluate as evaluate
     from discreet.learn.exponential_learner import ExponentialLearner as ExponentialLearner
     from discreet.learn.linear_regression import LinearRegression as LinearRegression
     from discreet.learn.linear_regression import Ridge as Ridge

@@ -1,22 +1,24 @@
-"""PCA, by scikit-learn's conventions: directions in which rows differ most."""
+"""PCA and LowRank, by scikit-learn's conventions: directions in which rows differ most, matrices of low rank."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassNamePrefixFeaturesOutMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
+from discreet.declared.column import Column
 from discreet.errors import Refusal
 from discreet.exact import Number, exact, shown
 from discreet.learn.classifiers import neighbours_of
-from discreet.learn.estimator import ArgumentRefusal, PrivateTransformer, optional
+from discreet.learn.estimator import ArgumentRefusal, PrivateEstimator, PrivateTransformer, feature_columns, optional
 from discreet.learn.exponential_components import SMALL, ExponentialComponents
+from discreet.learn.low_rank import MatrixFactors
 from discreet.learn.principal_components import PrincipalComponents
 from discreet.learn.projection_model import Projection
-from discreet.privacy import Neighbours
+from discreet.privacy import Guarantee, Neighbours
 
 
 class PCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):  # type: ignore[misc]  # scikit-learn ships no types
@@ -101,3 +103,77 @@ def components_of(given: int | None, size: int) -> int:
     if given > size:
         raise ArgumentRefusal(f"expected n_components <= {size}, the number of features, got {given}")
     return given
+
+
+class LowRank(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+    """Approximation of a matrix by one of low rank, when one *entry* of it is somebody's.
+
+    The promise is for one entry, not for a row: `units` of the shape of X say whose each entry is, with `max_rows` of
+    one unit at most. `bounds` say how far an entry reaches; what is no number counts as zero. `iterations` is how often
+    products are multiplied again, `coherence` how long rows of factors may be. It needs a `delta`, or `rho`.
+
+    Guarantee: that of the mechanism `low-rank`; `privacy_` says it.
+    """
+
+    labelled = False
+
+    def __init__(  # noqa: PLR0913  # all that there is to choose
+        self,
+        n_components: int = 5,
+        *,
+        epsilon: Number | None = 1,
+        delta: Number = "1e-6",
+        rho: Number | None = None,
+        bounds: Any = None,  # noqa: ANN401  # a pair of numbers
+        iterations: int = 1,
+        coherence: Number | None = None,
+        max_rows: int = 1,
+        neighbours: Neighbours | str = "add-remove",
+    ) -> None:
+        self.n_components = n_components
+        self.epsilon = epsilon
+        self.delta = delta
+        self.rho = rho
+        self.bounds = bounds
+        self.iterations = iterations
+        self.coherence = coherence
+        self.max_rows = max_rows
+        self.neighbours = neighbours
+
+    def mechanism(self, features: Sequence[str], label: str = "value") -> MatrixFactors:
+        """The mechanism that a fit is, over a table of entries: their row, their column, and what they are."""
+        return MatrixFactors(
+            tuple(features),
+            label,
+            self.n_components,
+            optional(self.epsilon, "epsilon"),
+            exact(self.delta, "delta"),
+            optional(self.rho, "rho"),
+            self.iterations,
+            optional(self.coherence, "coherence"),
+            self.max_rows,
+            neighbours_of(self.neighbours),
+        )
+
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None, units: ArrayLike | None = None) -> Self:  # noqa: N803
+        """Fit to a matrix, which is read once. `units` are whose its entries are."""
+        X, _ = self._read(X, y)  # noqa: N806
+        mechanism, [value] = self.mechanism(("row", "column")), feature_columns(self, ("value",))
+        rows, columns = (np.repeat(np.arange(X.shape[0]), X.shape[1]), np.tile(np.arange(X.shape[1]), X.shape[0]))
+        sizes = {"row": max(1, X.shape[0]), "column": X.shape[1]}
+        every = [Column(name, keys=tuple(range(size))) for name, size in sizes.items()]
+        whose = None if units is None else np.asarray(units).ravel()
+        self.model_ = mechanism(self._frame([rows, columns, X.ravel()], whose, [*every, value]))
+        unit = type(mechanism.neighbours)("entry") if units is None else mechanism.neighbours
+        self.privacy_ = Guarantee(mechanism.privacy, unit)
+        self.components_ = np.array(self.model_.right)
+        self.singular_values_ = np.array(self.model_.values)
+        self.approximation_ = self.model_.matrix[: len(X)]
+        self._n_features_out = len(self.components_)
+        return self
+
+    def transform(self, X: ArrayLike) -> NDArray[np.float64]:  # noqa: N803  # as scikit-learn has it
+        """Where each row lies along the factors."""
+        rows = self._checked(X)
+        told: NDArray[np.float64] = np.nan_to_num(rows) @ self.components_.T
+        return told

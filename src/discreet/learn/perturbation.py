@@ -28,6 +28,7 @@ COUNT_SHARE = Fraction(1, 64)  # of ε: for how many rows there are, where nobod
 _SCORES = 2  # what noise may move a score by; less than that tells classes apart
 _BENT = 160  # rows in a box of uneven columns bend the objective about as a ridge of R²/(160 p) each
 _LEAST = 8  # where rows bend enough: of that ridge, for directions in which they do not
+_HEAVIEST = 10**9  # beyond it doubles do not hold what is added up
 _FAR = Fraction(1 << 60)  # a ridge beside which curvature costs nothing
 _STEEPEST = 1 << 20  # the square of a slope: 64 bits hold multiples of 2^-52 up to more than its root
 TOLERANCE = Fraction(1, 1 << 24)  # of the steepest slope of one row: how long a gradient may be where a solver stops
@@ -124,16 +125,17 @@ def usual_ridge(  # noqa: PLR0913, PLR0917  # what a fit is
     """The ridge where nobody names one, of public facts and of about how many rows there are.
 
     Noise of σ on each of p numbers moves the score of a row of length R by about σR/(Λ + h), h what the rows bend: Λ is
-    such that this is `_SCORES`, where the rows alone are not enough. On a minimum, noise falls with Λ and bias grows
-    with Λ/h: their geometric mean. What this is changes how well a fit does, and no promise.
+    such that this is `_SCORES`, over the root of r where one of r + 1 scores wins, if the rows alone are not enough. On
+    a minimum, noise falls with Λ and bias grows with Λ/h: their geometric mean. What this is changes how well a fit
+    does, and no promise.
     """
     far = planned(loss, size, length_squared, price, rows, neighbours, _FAR, method)
     numbers = size * loss.scores
     spread = far.scale**2 * (numbers + 1 if far.exponential else 1) * (_FAR**2 if method == "output" else 1)
-    wanted = sqrt(spread * length_squared).up / _SCORES
+    wanted = sqrt(spread * length_squared * loss.rank).up / _SCORES
     bent = max(1, counted) * length_squared / (_BENT * numbers)
     ridge = sqrt(wanted * bent).up if method == "output" else max(wanted - bent, wanted / _LEAST)
-    return simpler_up(ridge)
+    return simpler_up(min(ridge, Fraction(_HEAVIEST)))
 
 
 def _left(price: Approximate, draws: int) -> Fraction:

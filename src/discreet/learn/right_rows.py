@@ -48,7 +48,7 @@ class RightRows:
         right = wrong = 0
         for rows, labels in labelled(relation, model, self.label, rng, numeric=self.numeric):
             with np.errstate(all="ignore"):  # a warning would tell of somebody's row
-                each = (self._near if self.numeric else self._same)(relation, model, rows, labels)
+                each = (self.near if self.numeric else self._same)(relation, model, rows, labels)
             right += int(each.sum())
             wrong += self.worth * len(each) - int(each.sum())
         return right, wrong
@@ -56,7 +56,8 @@ class RightRows:
     def _same(self, known: Outline, model: Model, rows: Reals, places: Steps) -> Steps:
         return np.asarray(model.predict(rows) == np.array(classes_of(known, self.label))[places]).astype(np.int64)
 
-    def _near(self, known: Outline, model: Model, rows: Reals, labels: Steps) -> Steps:
+    def near(self, known: Outline, model: Model, rows: Reals, labels: Steps) -> Steps:
+        """Of each row how much is right."""
         grid = grid_of(known, self.label)
         told = np.nan_to_num(np.asarray(model.predict(rows), dtype=np.float64) / float(grid.step), nan=grid.low)
         off = np.abs(np.rint(np.clip(told, grid.low, grid.high)).astype(np.int64) - labels)
@@ -68,12 +69,11 @@ def labelled(
     relation: Relation, model: Model, label: str, rng: Entropy, *, numeric: bool
 ) -> Iterator[tuple[Reals, NDArray[Any]]]:
     """Rows as a model reads them, so many at once, with their labels: places among the classes, or steps."""
-    keys = getattr(model, "keys", ()) or ((),) * len(model.features)
-    plain = [name for name, own in zip(model.features, keys, strict=True) if not own]
-    readers = [_reader(relation, name, own) for name, own in zip(model.features, keys, strict=True)]
+    plain = [name for name, own in zip(model.features, _keys(model), strict=True) if not own]
+    each = readers(relation, model)
     for batch in relation.batches(_ROWS, [*plain, *[label] * numeric], rng=rng):
         target, columns = batch.column(label), [batch.column(name) for name in model.features]
-        rows = np.column_stack([read(column) for read, column in zip(readers, columns, strict=True)])
+        rows = np.column_stack([read(column) for read, column in zip(each, columns, strict=True)])
         labels = target.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
         there = target.is_valid().to_numpy(zero_copy_only=False) & ~np.isnan(rows).any(axis=1)
         if pa.types.is_int32(target.type):
@@ -83,6 +83,15 @@ def labelled(
             labels, known = places_of_classes(relation, label, labels)
             rows, labels = rows[known], labels[known]
         yield rows, labels
+
+
+def readers(known: Outline, model: Model) -> list[Callable[[pa.Array], Reals]]:
+    """How each feature becomes what a model reads; refused where it is not declared so."""
+    return [_reader(known, name, own) for name, own in zip(model.features, _keys(model), strict=True)]
+
+
+def _keys(model: Model) -> tuple[tuple[Key, ...], ...]:
+    return getattr(model, "keys", ()) or ((),) * len(model.features)
 
 
 def _reader(known: Outline, name: str, keys: tuple[Key, ...]) -> Callable[[pa.Array], Reals]:

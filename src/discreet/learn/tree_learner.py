@@ -31,7 +31,7 @@ _SAFE = 1 << 20  # rows of which the squares, times that, fit into 64 bits
 
 
 @dataclass(frozen=True)
-class _Candidates:
+class Candidates:
     """All splits that a node may get: each number at each of its cuts, each key against the others."""
 
     axes: tuple[Axis, ...]
@@ -76,7 +76,41 @@ def impurity(sums: Counts, unit: int) -> NDArray[np.int64]:
     return told
 
 
-class _Trees(Priced):
+class RowsAtBounds:
+    """What mechanisms over cells name as their worst inputs."""
+
+    features: tuple[str, ...]
+    label: str
+    max_rows: int
+    neighbours: Any
+    numeric: ClassVar[bool] = False  # whether the label is a number
+
+    def pairs(self) -> tuple[Pair[Frame], ...]:
+        """A few rows at both bounds, and those of one unit more at one of them, or at the other."""
+        rows = self.max_rows
+        if isinstance(self.neighbours, AddRemove):
+            why = "rows of a unit at a bound, or none"
+            every = [(few, side) for few in (0, 4) for side in (1, -1)]
+            return tuple(Pair(self._frame(few, ()), self._frame(few, (side,) * rows), why) for few, side in every)
+        return (Pair(self._frame(4, (1,) * rows), self._frame(4, (-1,) * rows), "rows of a unit at either bound"),)
+
+    def _frame(self, few: int, own: tuple[int, ...]) -> Frame:
+        columns = [Column(name, bounds=(-1, 1), step=1) for name in self.features]
+        others = [(-1) ** i for i in range(few)]
+        held: dict[str, Any] = {name: [*others, *own] for name in self.features}
+        held |= {self.label: [self._said(side) for side in (*others, *(-side for side in own))]}
+        held |= {"of": [*range(few), *[few] * len(own)]}
+        every = (*columns, self._told())
+        return Frame.of(held, *every, unit="of", max_rows=self.max_rows, neighbours=self.neighbours)
+
+    def _said(self, side: int) -> int | bool:
+        return side if self.numeric else side > 0
+
+    def _told(self) -> Column:
+        return Column(self.label, bounds=(-1, 1), step=1) if self.numeric else Column(self.label, keys=(False, True))
+
+
+class _Trees(RowsAtBounds, Priced):
     """What both kinds of trees say of themselves alike."""
 
     features: tuple[str, ...]
@@ -124,7 +158,7 @@ class _Trees(Priced):
         cells = Cells.read(relation, axes, target, rng)
         (size,) = price.part(_SIZE).noisy([len(cells)], 1, rng)
         depth = levels(size, price.epsilon, self.max_depth)
-        candidates, splits = _Candidates(axes), list[Split]()
+        candidates, splits = Candidates(axes), list[Split]()
         every, share = list(candidates.splits()), price.part((1 - _SIZE - _LEAVES) / depth)
         at = np.zeros(len(cells), dtype=np.int64)
         for level in range(depth):
@@ -138,30 +172,6 @@ class _Trees(Priced):
         sums = cells.sums(at, 2**depth)
         noisy = price.part(_LEAVES).noisy(sums.ravel().tolist(), target.unit, rng)
         return tuple(splits), np.array(noisy, dtype=object).reshape(sums.shape)
-
-    def pairs(self) -> tuple[Pair[Frame], ...]:
-        """A few rows at both bounds, and those of one unit more at one of them, or at the other."""
-        rows = self.max_rows
-        if isinstance(self.neighbours, AddRemove):
-            why = "rows of a unit at a bound, or none"
-            every = [(few, side) for few in (0, 4) for side in (1, -1)]
-            return tuple(Pair(self._frame(few, ()), self._frame(few, (side,) * rows), why) for few, side in every)
-        return (Pair(self._frame(4, (1,) * rows), self._frame(4, (-1,) * rows), "rows of a unit at either bound"),)
-
-    def _frame(self, few: int, own: tuple[int, ...]) -> Frame:
-        columns = [Column(name, bounds=(-1, 1), step=1) for name in self.features]
-        others = [(-1) ** i for i in range(few)]
-        held: dict[str, Any] = {name: [*others, *own] for name in self.features}
-        held |= {self.label: [self._said(side) for side in (*others, *(-side for side in own))]}
-        held |= {"of": [*range(few), *[few] * len(own)]}
-        every = (*columns, self._told())
-        return Frame.of(held, *every, unit="of", max_rows=self.max_rows, neighbours=self.neighbours)
-
-    def _said(self, side: int) -> Any:  # noqa: ANN401  # a class, or a number
-        return side > 0
-
-    def _told(self) -> Column:
-        return Column(self.label, keys=(False, True))
 
 
 def levels(size: int, epsilon: Fraction, most: int) -> int:
@@ -244,6 +254,7 @@ class RegressionTree(_Trees):
     cuts: int = 15
     max_rows: int = 1
     neighbours: Neighbours = AddRemove()
+    numeric: ClassVar[bool] = True
 
     def refuse_unfit(self, known: Outline) -> None:
         """Where no feature can be split, or the label is not declared as this needs it."""
@@ -258,12 +269,6 @@ class RegressionTree(_Trees):
         leaves = tuple((target.value(float(each)),) for each in shares)
         keys = tuple(axis.keys for axis in self.axes(relation))
         return TreeRegressor(self.features, keys, Tree(splits, leaves))
-
-    def _said(self, side: int) -> int:
-        return side
-
-    def _told(self) -> Column:
-        return Column(self.label, bounds=(-1, 1), step=1)
 
 
 def chances_in(sums: Counts, deviation: float) -> NDArray[np.float64]:
