@@ -11,6 +11,7 @@ from scipy import stats
 
 from discreet.aggregate import DilutedGeometric, Logarithms, Sender, StreamSum, dealt, encrypted, opened
 from discreet.aggregate.group import added, hashed, multiple, read_point, scalar
+from discreet.aggregate.outbox import Outbox
 from discreet.audit import audit
 from discreet.errors import Refusal
 from discreet.mechanisms.mechanism import Pair
@@ -51,7 +52,8 @@ def test_a_second_number_in_an_epoch_is_refused_by_whichever_process(tmp_path: P
 
 def test_two_processes_that_write_at_once_do_not_both_send(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sender, other = senders(tmp_path)[0], senders(tmp_path)[0]
-    monkeypatch.setattr(Sender, "_unsent", lambda *_: None)  # both looked before either of them wrote
+    monkeypatch.setattr(Outbox, "unsent", lambda *_: None)  # both looked before either of them wrote
+    (tmp_path / "0").mkdir()
     sender.encrypt(3, 0)
     with pytest.raises(FileExistsError):
         other.encrypt(4, 0)

@@ -6,9 +6,16 @@ that each scheme names (docs/proofs/aggregate.md).
 
 from discreet.aggregate.diluted import DilutedGeometric as DilutedGeometric
 from discreet.aggregate.logarithm import Logarithms as Logarithms
+from discreet.aggregate.masked_round import Hello as Hello
+from discreet.aggregate.masked_round import Member as Member
+from discreet.aggregate.masked_round import Shares as Shares
+from discreet.aggregate.masked_round import Upload as Upload
+from discreet.aggregate.masked_round import added_up as added_up
+from discreet.aggregate.masked_sum import MaskedSum as MaskedSum
 from discreet.aggregate.members import agreed as agreed
 from discreet.aggregate.members import dealt as dealt
 from discreet.aggregate.members import public_key as public_key
+from discreet.aggregate.outbox import Outbox as Outbox
 from discreet.aggregate.stream_sum import Sender as Sender
 from discreet.aggregate.stream_sum import StreamSum as StreamSum
 from discreet.aggregate.stream_sum import encrypted as encrypted

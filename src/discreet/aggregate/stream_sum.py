@@ -8,10 +8,10 @@ from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 
-from discreet import durable
 from discreet.aggregate.diluted import DilutedGeometric
 from discreet.aggregate.group import LENGTH, Point, added, hashed, multiple, read_point, scalar, written
 from discreet.aggregate.logarithm import Logarithms, size_for
+from discreet.aggregate.outbox import Outbox
 from discreet.errors import Refusal
 from discreet.exact import count, shown
 from discreet.noise import SECURE, Entropy
@@ -94,32 +94,16 @@ class Sender:
         base = self.task.point(epoch)
         if not 0 <= count(value, "value", least=0) <= self.task.noise.limit:
             raise Refusal(f"expected a value from 0 to {self.task.noise.limit}, got {shown(value)}")
-        durable.make_folder(self.folder)
-        self._unsent(epoch)
+        outbox = Outbox(self.folder)
+        outbox.unsent(epoch)
         content = encrypted(value + self.task.noise.draw(rng=rng), base, self.exponent)
-        try:
-            durable.create(self._path(epoch), content)  # of two who try at once one fails here
-        except FileExistsError:
-            self._unsent(epoch)
-            raise
-        durable.sync(self.folder)
+        outbox.keep(epoch, content)
         return content
 
     def sent(self, epoch: int) -> bytes | None:
         """What was encrypted in an epoch, to be sent again; None if there is nothing, or only a part of it."""
-        path = self._path(epoch)
-        content = path.read_bytes() if path.exists() else b""
-        return content if len(content) == LENGTH else None
-
-    def _path(self, epoch: int) -> Path:
-        return self.folder / f"epoch-{epoch}"
-
-    def _unsent(self, epoch: int) -> None:
-        if self._path(epoch).exists():
-            raise Refusal(
-                f"a number was encrypted for epoch {epoch} already: a second one would tell their difference",
-                hint="send the same bytes again, or wait for the next epoch",
-            )
+        content = Outbox(self.folder).sent(epoch)
+        return content if content is not None and len(content) == LENGTH else None
 
 
 def opened(task: StreamSum, epoch: int, exponent: int, messages: Sequence[bytes], table: Logarithms) -> int:

@@ -37,6 +37,7 @@ COMMANDS = {
     "release": "Publish histograms, ranges and contingency tables; find, check and read what was published.",
     "survey": "Ask people whose devices randomise their answers; open, invite, close, read.",
     "session": "Many questions for one price: open an interactive mechanism, ask it, see what is left.",
+    "stream": "Running counts while rows arrive: open a stream, push its steps, see what it counted.",
     "budget": "What is spent and what is left.",
     "lift": "Open a population again that went on hold.",
     "retire": "Close a population for good.",

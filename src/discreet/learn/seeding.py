@@ -82,6 +82,29 @@ def suited(picture: Picture, clusters: int, reach: Reals, rng: Entropy = SECURE)
     return best
 
 
+@dataclass(frozen=True)
+class Seeds:
+    """Centres, the share of rows of each, and how far rows vary around them by a picture."""
+
+    centers: Reals
+    weights: Reals
+    variances: Reals
+
+
+def seeds_of(picture: Picture, clusters: int, reach: Reals, rng: Entropy = SECURE) -> Seeds:
+    """The centres that suit a picture, with what it says of each."""
+    centers = suited(picture, clusters, reach, rng)
+    if not len(picture.points):
+        return Seeds(centers, np.full(clusters, 1 / clusters), np.tile(reach**2 / 4, (clusters, 1)))
+    near = _far(picture.points, centers).argmin(axis=1)
+    weight = np.bincount(near, picture.weights, clusters)
+    off = (picture.points - centers[near]) ** 2
+    wide = np.column_stack([np.bincount(near, picture.weights * own, clusters) for own in off.T])
+    known = np.maximum(weight, 1)
+    variances = wide / known[:, np.newaxis] + (reach / 16) ** 2
+    return Seeds(centers, known / known.sum(), variances)
+
+
 def _seeds(picture: Picture, clusters: int, reach: Reals, rng: Entropy) -> Reals:
     """Points of the picture, each drawn more often the farther it is from those before."""
     chance, told = picture.weights, []
