@@ -138,12 +138,14 @@ class _Risk(OverRows):
         vector = float(noise.scale) * draw(shape[0] * shape[1], rng=rng).reshape(shape)
         rows, told = design.rows(relation, self.label, rng, number=self.numeric)
         labels, there = self.read(relation, told)
-        rows = rows[there] if lift is None else lift(rows[there])
+        if not there.all():
+            rows, labels = rows[there], labels[there]
+        rows = rows if lift is None else lift(rows)
         inside = noise.where == "objective"
         tilt = vector if inside else np.zeros(shape)
         corner = np.full(shape, float(self.l1))
         corner[: self.fit_intercept] = 0
-        objective = Objective(loss, rows, labels[there], float(noise.ridge), tilt, reach, corner)
+        objective = Objective(loss, rows, labels, float(noise.ridge), tilt, reach, corner)
         found = minimised(objective, float(noise.tolerance - noise.drawn_off) * _CERTIFIED)
         return _on_grid(found if inside else found + vector, noise, rng, zeros=bool(self.l1) and inside)
 
