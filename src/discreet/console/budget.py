@@ -16,8 +16,8 @@ from discreet.console.layout import page, styles, trouble
 from discreet.console.pages import Visit
 from discreet.console.prices import figure, moment
 from discreet.curator.explain import said
+from discreet.curator.paid_mechanism import SessionStatus
 from discreet.curator.purchase import PastPayment
-from discreet.curator.sessions import SessionStatus
 from discreet.desk import Desk, Visitor
 from discreet.desk.desk import Person
 from discreet.errors import Refusal
