@@ -31,6 +31,8 @@ from discreet.learn.convex_risk import HuberRisk as HuberRisk
 from discreet.learn.convex_risk import KernelRisk as KernelRisk
 from discreet.learn.convex_risk import LogisticRisk as LogisticRisk
 from discreet.learn.exponential_components import ExponentialComponents as ExponentialComponents
+from discreet.learn.forest_learner import RandomForest as RandomForest
+from discreet.learn.forest_model import ForestClassifier as ForestClassifier
 from discreet.learn.functional import FunctionalLogistic as FunctionalLogistic
 from discreet.learn.kmeans import KMeansClusters as KMeansClusters
 from discreet.learn.least_squares import LeastSquares as LeastSquares
@@ -77,6 +79,7 @@ _ESTIMATORS = {
     "PrivateClassifier": "classifiers",
     "PrivateSearchCV": "search_cv",
     "PrivateTransformer": "estimator",
+    "RandomForestClassifier": "forests",
     "Ridge": "linear_regression",
     "SparseRegression": "linear_regression",
     "StandardScaler": "naive_bayes",
@@ -97,6 +100,7 @@ if TYPE_CHECKING:
     from discreet.learn.estimator import PrivateTransformer as PrivateTransformer
     from discreet.learn.evaluation import evaluate as evaluate
     from discreet.learn.exponential_learner import ExponentialLearner as ExponentialLearner
+    from discreet.learn.forests import RandomForestClassifier as RandomForestClassifier
     from discreet.learn.linear_regression import LinearRegression as LinearRegression
     from discreet.learn.linear_regression import Ridge as Ridge
     from discreet.learn.linear_regression import SparseRegression as SparseRegression
