@@ -19,7 +19,7 @@ from bare import BARE
 from discreet.cli import main
 
 
-def discreet(folder: Path, *arguments: str | bytes, **environment: str) -> CompletedProcess[str]:
+def discreet(folder: Path, *arguments: str | bytes, stdin: str = "", **environment: str) -> CompletedProcess[str]:
     """What `discreet ARGUMENTS` prints and how it ends, called in a folder with nothing else in the environment."""
     words = [os.fsdecode(argument) for argument in arguments]
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline="\n") for _ in range(2))
@@ -31,7 +31,7 @@ def discreet(folder: Path, *arguments: str | bytes, **environment: str) -> Compl
             for name, value in environment.items():
                 patch.setenv(name, value)
             patch.setattr(sys, "argv", ["discreet", *words])
-            patch.setattr(sys, "stdin", io.StringIO())
+            patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode()), encoding="utf-8"))
             patch.setattr(sys, "stdout", out)
             patch.setattr(sys, "stderr", err)
             code = _exit_code()

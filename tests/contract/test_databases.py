@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import clinic
 import pytest
@@ -203,3 +204,29 @@ def test_remedies_are_said_in_python(tmp_path: Path) -> None:
         db.query("SELECT count(*) FROM visits")
     assert db.query("SELECT count(*) FROM visits", epsilon=1, max_rows=1).columns == ("count",)
     assert str(db.budget("Patient Id")) == "Pure(epsilon=1) of Pure(epsilon=3) is spent"
+
+
+def test_a_stream_is_paid_once_and_pushed_until_it_is_closed(db: Database) -> None:
+    before = db.budget("patient").spent.amount
+    said: dict[str, Any] = {"unit": "patient", "horizon": 9, "events": 2, "by": {"region": ["north", "south"]}}
+    stream = db.open_stream("live", **said, epsilon="100.5")
+    first = stream.push({"patient": [1, 1, 2, None], "region": ["north", "south", "north", "north"]})
+    assert (first.step, set(first.by), first.count == sum(first.by.values())) == (1, {"north", "south"}, True)
+    assert abs(first.count - 3) <= 2 * first.error
+    assert stream.push({"patient": [], "region": []}, step=2) == stream.push({"patient": [], "region": []}, step=2)
+    with pytest.raises(Refusal, match="step 2 is not the next"):
+        stream.push({"patient": [4], "region": ["north"]}, step=2)
+    assert db.stream("live").counts == stream.counts
+    assert [each.step for each in stream.counts] == [1, 2]
+    assert db.streams()[0] == stream.standing
+    assert (stream.standing.unit, stream.standing.horizon) == ("patient", 9)
+    assert db.budget("patient").spent.amount == before + Fraction("100.5")
+    assert "<polyline" in stream.plot().wide
+    stream.close()
+    assert stream.closed.startswith("closed by ")
+    with pytest.raises(OverBudget, match="is closed: closed by "):
+        stream.push({"patient": [], "region": []})
+    sums = db.open_stream("money", unit="row", horizon=4, sums={"cost": (0, 10)}, steps={"cost": "0.5"}, epsilon=100)
+    assert sums.push({"cost": [1.2, 99.0]}).count % Fraction(1, 2) == 0
+    with pytest.raises(Refusal, match="there is no stream 'other'"):
+        db.stream("other")

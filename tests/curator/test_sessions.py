@@ -18,7 +18,7 @@ from curator.sessions import ALL, DEAR, PEOPLE, SURE, UNANSWERED, events, opened
 from doubles import Seeded
 
 from discreet.curator import Curator
-from discreet.curator import sessions as sessions_room
+from discreet.curator import paid_mechanism as sessions_room
 from discreet.curator.custody import Custody, Declared
 from discreet.engines import DuckStore
 from discreet.errors import Fault, OverBudget, Refusal

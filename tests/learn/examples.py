@@ -20,6 +20,8 @@ from discreet.learn import (
     ExponentialComponents,
     ExponentialLearner,
     FunctionalLogistic,
+    GaussianComponents,
+    GaussianMixture,
     GaussianNB,
     HingeRisk,
     HuberRegressor,
@@ -84,6 +86,10 @@ EXAMPLES: dict[str, list[Any]] = {
     "low-rank": [
         MatrixFactors(("a", "b"), "y", 1, ONE, RARE, iterations=0, max_rows=2),
         MatrixFactors(("a", "b"), "y", 2, rho=HALF, coherence=ONE, neighbours=Replace("person")),
+    ],
+    "gaussian-mixture": [
+        GaussianComponents(("a", "b"), 2, ONE, iterations=1, max_rows=2),
+        GaussianComponents(("a",), 1, ONE, RARE, iterations=2, data_norm=Fraction(2), neighbours=Replace("person")),
     ],
     "k-means": [
         KMeansClusters(("a", "b"), 2, ONE, iterations=1, max_rows=2),
@@ -207,6 +213,7 @@ ESTIMATORS: list[Any] = [
     SparseRegression(2, epsilon=HUGE, **NUMBERS),
     StandardScaler(HUGE, bounds=(-1000, 1000)),
     LowRank(2, epsilon=HUGE, bounds=(-1000, 1000)),
+    GaussianMixture(2, epsilon=HUGE, bounds=(-20, 20)),
     KMeans(3, epsilon=HUGE, bounds=(-20, 20)),
     PCA(1, method="exponential", epsilon=1000, bounds=(-10, 10)),
     PCA(1, epsilon=HUGE, bounds=(-1000, 1000)),

@@ -10,14 +10,16 @@ import numpy as np
 import pytest
 from doubles import Seeded
 from learn.test_moments import frame, moves, units
-from sklearn import cluster
+from sklearn import cluster, mixture
 
 from discreet.errors import Refusal
-from discreet.learn import KMeans, KMeansClusters
+from discreet.learn import GaussianComponents, GaussianMixture, KMeans, KMeansClusters
 from discreet.learn.design import Design
+from discreet.learn.mixture import LEAST, Laws, shared_sums, shares
 from discreet.learn.partition_sums import ONE, CellNoise, Room, cell_sums, nearest_sums
 from discreet.learn.price import rho_of
 from discreet.learn.seeding import levels_for, pictured
+from discreet.mechanisms import Column, Frame
 from discreet.privacy import Pure, Replace
 
 UNIT, HALF, RARE = Fraction(1), Fraction(1, 2), Fraction(1, 10**6)
@@ -101,10 +103,15 @@ def inertia(x: Any, centers: Any) -> float:  # noqa: ANN401
 def test_at_a_price_people_pay_rows_are_nearly_as_near_as_without_noise(given: dict[str, Any], worse: float) -> None:
     x = blobs()
     plain = cluster.KMeans(5, n_init=5, random_state=0).fit(x)
-    ours = KMeans(5, epsilon=1, **({"bounds": (-1, 1)} | given)).fit(x)
-    assert inertia(x, ours.cluster_centers_) < worse * inertia(x, plain.cluster_centers_)
-    assert ours.sizes_.sum() == pytest.approx(len(x), rel=0.05)
-    assert (ours.predict(x) == ours.transform(x).argmin(axis=1)).all()
+    names = tuple("abcd")
+    columns = [Column(name, bounds=(-1, 1)) for name in names]
+    relation = Frame.of(dict(zip(names, x.T, strict=True)), *columns)
+    price = {"epsilon": UNIT, **{name: Fraction(value) for name, value in given.items()}}
+    ours = KMeansClusters(names, 5, **price)(relation, rng=Seeded(1))  # type: ignore[arg-type]
+    assert inertia(x, np.array(ours.centers)) < worse * inertia(x, plain.cluster_centers_)
+    assert sum(ours.sizes) == pytest.approx(len(x), rel=0.05)
+    told = KMeans(5, epsilon=1, bounds=(-1, 1)).fit(x[:500])
+    assert (told.predict(x) == told.transform(x).argmin(axis=1)).all()
 
 
 def test_features_of_other_units_count_in_those_units() -> None:
@@ -141,3 +148,77 @@ def test_what_makes_no_sense_is_refused() -> None:
     ):
         with pytest.raises(Refusal):
             KMeansClusters(**{"features": ("a",), "clusters": 2, "epsilon": UNIT, **nonsense})  # type: ignore[arg-type]
+
+
+# mixtures -------------------------------------------------------------------------------------------------------------
+
+
+def two_laws() -> Laws:
+    means = np.array([[0.2, -0.5], [-0.1, 0.4]])
+    return Laws(np.array([0.3, 0.7]), means, np.array([[0.04, 0.3], [0.2, LEAST]]))
+
+
+def test_shares_are_those_of_the_laws_and_sums_of_them_exact() -> None:
+    rng, laws = np.random.default_rng(2), two_laws()
+    points = rng.integers(-ONE, ONE + 1, size=(9000, 2)).astype(np.float64)
+    told, squares = shares(points, laws)
+    v = points / ONE
+    chance = np.log(laws.weights) - (
+        ((v[:, np.newaxis] - laws.means) ** 2 / laws.variances + np.log(laws.variances)).sum(axis=2) / 2
+    )
+    true = np.exp(chance - chance.max(axis=1, keepdims=True))
+    assert pytest.approx(true / true.sum(axis=1, keepdims=True), abs=0.012) == told.T / ONE
+    assert (told >= 0).all()
+    assert (told.sum(axis=0) <= ONE).all()
+    parts = np.hstack([np.full((9000, 1), ONE), points, squares]).astype(np.int64).astype(object)
+    assert (shared_sums(points, laws) == told.astype(np.int64).astype(object).dot(parts)).all()
+    alone = np.hstack([shares(row[np.newaxis], laws)[0] for row in points[:50]])
+    assert (alone == told[:, :50]).all()
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        GaussianComponents(("a", "b"), 2, UNIT, max_rows=2),
+        GaussianComponents(("a", "b"), 2, UNIT, RARE),
+        GaussianComponents(("a", "b"), 2, rho=HALF, data_norm=Fraction(3), neighbours=Replace()),
+    ],
+    ids=repr,
+)
+def test_no_unit_moves_shared_sums_further_than_was_paid_for(what: GaussianComponents) -> None:
+    room, laws = room_of(what), two_laws()
+    noise = what.noise(room, 3)
+    seen = {unit: shared_sums(room.points(frame(what, unit)), laws).ravel() for unit in units(what)}
+
+    def lost(move: Any) -> Fraction:  # noqa: ANN401
+        parts = [Fraction(int(each), ONE**2) for each in move]
+        if noise.gaussian:
+            return sum((each * each for each in parts), Fraction(0)) / (2 * noise.width)
+        return sum(map(abs, parts), Fraction(0)) / noise.width
+
+    paid = (what.privacy.epsilon if isinstance(what.privacy, Pure) else rho_of(what.privacy)) / 6
+    assert paid * Fraction(1, 3) <= max(map(lost, moves(what, seen))) <= paid
+
+
+def test_a_mixture_without_noise_to_speak_of_is_scikit_learns() -> None:
+    rng = np.random.default_rng(4)
+    x = np.vstack([rng.normal([0, 0], [1, 0.3], (3000, 2)), rng.normal([1.5, 1], [0.3, 1], (1500, 2))])
+    ours = GaussianMixture(2, epsilon=10**8, bounds=(-5, 5), max_iter=20).fit(x)
+    plain = mixture.GaussianMixture(2, covariance_type="diag", n_init=3, random_state=0).fit(x)
+    assert ours.score(x) == pytest.approx(plain.score(x), abs=0.01)
+    order = plain.means_[:, 0].argsort()
+    assert ours.means_ == pytest.approx(plain.means_[order], abs=0.05)
+    assert ours.covariances_ == pytest.approx(plain.covariances_[order], rel=0.1)
+    assert ours.predict_proba(x).sum(axis=1) == pytest.approx(np.ones(len(x)))
+    assert (ours.predict(x) == ours.predict_proba(x).argmax(axis=1)).all()
+    paid = GaussianMixture(2, epsilon=4, delta="1e-6", bounds=(-5, 5)).fit(x)
+    assert paid.score(x) > plain.score(x) - 0.4
+
+
+@pytest.mark.parametrize("rows", [0, 3])
+def test_a_mixture_of_few_rows_is_one(rows: int) -> None:
+    told = GaussianMixture(3, epsilon=1, bounds=([0, 2], [5, 3])).fit(np.full((rows, 2), 2.5))
+    assert np.isfinite(told.score_samples([[1.0, 2.5]])).all()
+    assert told.weights_.sum() == pytest.approx(1)
+    with pytest.raises(Refusal):
+        GaussianMixture(0, bounds=(0, 1)).fit([[1.0]])

@@ -47,6 +47,7 @@ EXPECTED = {
     "check_dtype_object": "a cell that is no number leaves its row out: to refuse would tell that somebody has it",
 }
 DRAWN = {
+    "GaussianMixture",
     "SparseRegression",
     "OfRules",
     "KMeans",

@@ -203,6 +203,12 @@ def test_rows_are_like_the_records(kind: Any) -> None:  # noqa: ANN401
     assert told.table(("b", "a")).shape == (4, 3)
 
 
+@kinds
+def test_a_column_by_itself_will_do(kind: Any) -> None:  # noqa: ANN401
+    told = kind(("a",), (3,), Fraction(1, 7))(lambda names: np.array([5, 50, 500]) if names else np.array(555))
+    assert told.rows.shape[1] == 1
+
+
 def test_so_many_rows_as_were_asked_for() -> None:
     told = IndependentSynthesis(COLUMNS, SIZES, Fraction(2), rows=17)(people(), rng=Seeded(3))
     assert told.rows.shape == (17, 4)

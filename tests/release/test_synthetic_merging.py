@@ -66,3 +66,9 @@ def test_groups_of_equal_counts_are_neighbours_and_none_reaches_beyond_its_share
         inside = np.flatnonzero(place[:-1] == group)
         begun = max(sums[inside[0] - 1], 0) if inside[0] else 0
         assert max(sums[inside[-1] - 1], 0) - begun <= max(sums[-1], 1) / min(parts, 9) or inside.size == 1
+
+
+def test_noise_where_nobody_is_makes_no_group() -> None:
+    counts = np.array([200, 200, 200, 200, *[-30, 30] * 20, 0])
+    own = Compression.of(Domain(("a",), (45,)), [NoisyTable((0,), counts, np.ones(45))], (44,), 9, (4,))
+    assert own.places[0].tolist() == [0, 1, 2, 3, *[3] * 40, 4]

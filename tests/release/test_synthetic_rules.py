@@ -101,8 +101,8 @@ def test_a_model_given_a_cell_is_the_one_of_those_who_have_it() -> None:
     ]
     model = fitted(domain, JunctionTree.of(domain, axes), tables, 500.0)
     full = model.marginal((0, 1, 2, 3))
-    weights = {0: np.array([0.0, 1.0, 0.5]), 3: np.array([1.0, 0.0])}
-    expected = full * weights[0].reshape(3, 1, 1, 1) * weights[3].reshape(1, 1, 1, 2)
+    weights = {0: np.array([0.0, 1.0, 0.5]), 1: np.array([0.3, 1.0]), 3: np.array([1.0, 0.0])}
+    expected = full * weights[0].reshape(3, 1, 1, 1) * weights[1].reshape(1, 2, 1, 1) * weights[3].reshape(1, 1, 1, 2)
     assert np.allclose(model.given(weights).marginal((0, 1, 2, 3)), expected / expected.sum(), atol=1e-12)
     with pytest.raises(Refusal, match="no such rows"):
         model.given({1: np.zeros(2)})
@@ -131,6 +131,23 @@ def test_rows_of_a_kind_keep_to_what_is_impossible_too() -> None:
     assert "married" not in states
     with pytest.raises(Refusal, match="no such rows"):
         told.draw(3, where={"age": (0, 20), "state": "married"})
+
+
+def test_a_rule_that_merged_cells_cut_through_is_kept_in_the_rows() -> None:
+    """Thirty keys of which noise lets few be seen: of those that are merged some may be beside b, and some not."""
+
+    def counts(names: tuple[str, ...]) -> Any:  # noqa: ANN401
+        full = np.zeros((30, 2), dtype=np.int64)
+        full[:4], full[4:] = 900, 3
+        return {(): full.sum(), ("a",): full.sum(1), ("b",): full.sum(0)}.get(names, full)
+
+    never = (((0, tuple(range(10, 20))), (1, (1,))),)
+    told = IndependentSynthesis(("a", "b"), (30, 2), Fraction(1, 100), never=never, rows=20_000)(counts, rng=Seeded(8))
+    assert told.merging.domain.sizes[0] < 10
+    assert len(told.rows) == 20_000
+    kept = np.isin(told.rows[:, 0], range(10, 20))
+    assert kept.sum() > 20
+    assert not told.rows[kept, 1].any()
 
 
 def test_rules_over_the_same_columns_are_one_table_and_merged_cells_are_possible_if_any_is() -> None:

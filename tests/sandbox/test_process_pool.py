@@ -209,7 +209,7 @@ def test_a_process_at_work_ends_with_its_server(tmp_path: Path) -> None:
         with pytest.raises(Exceeded):
             ann.result()
     with pytest.raises(ProcessLookupError):
-        os.kill(int(number.read_text()), 0)
+        os.kill(int(number.read_text()), signal.SIGKILL)
 
 
 def deaf(said: Path, pipe: Path) -> None:

@@ -42,17 +42,18 @@ def test_a_courier_goes_to_nobody_whom_no_authority_vouches_for(tmp_path: Path) 
     asked: list[bytes] = []
 
     def serve(listening: socket.socket) -> None:
-        for _ in range(2):
-            there, _ = listening.accept()
-            with there, suppress(OSError), context.wrap_socket(there, server_side=True) as safe:
-                asked.append(safe.recv(1000))
-                safe.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ntask")
+        there, _ = listening.accept()
+        with there, suppress(OSError), context.wrap_socket(there, server_side=True) as safe:
+            asked.append(safe.recv(1000))
+            safe.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ntask")
 
     with socket.create_server(("127.0.0.1", 0)) as listening, ThreadPoolExecutor(1) as threads:
-        served = threads.submit(serve, listening)
         url = f"https://127.0.0.1:{listening.getsockname()[1]}"
+        served = threads.submit(serve, listening)
         with pytest.raises(Unreached, match="nobody answers"):
             Courier(url).task("0" * 32)
+        served.result()
+        served = threads.submit(serve, listening)
         assert Courier(url, tls=ssl.create_default_context(cafile=str(cert))).task("0" * 32) == b"task"
         served.result()
     assert [request.split()[0] for request in asked] == [b"GET"]

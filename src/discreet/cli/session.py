@@ -12,7 +12,8 @@ from discreet.cli.printing import AsFormat, Format, print_json, print_rows
 from discreet.errors import Refusal
 
 if TYPE_CHECKING:
-    from discreet.curator.sessions import OpenSession, Sessions, SessionStatus
+    from discreet.curator.paid_mechanism import SessionStatus
+    from discreet.curator.sessions import OpenSession, Sessions
 
 app = new_app()
 

@@ -16,11 +16,13 @@ from discreet.addresses import is_loopback
 from discreet.client import json_values
 from discreet.client.database import Database
 from discreet.client.sessions import PaidSession, RemoteSession, status
+from discreet.client.streams import PaidStream, RemoteStream, ordered, standing
 from discreet.curator import Answer, Explanation
 from discreet.curator.named_run import NamedRun, RunAnswer, RunQuote
+from discreet.curator.paid_mechanism import SessionStatus
 from discreet.curator.purchase import PastPayment
 from discreet.curator.quote import Terms
-from discreet.curator.sessions import SessionStatus
+from discreet.curator.streams import StreamOrder, StreamStatus
 from discreet.declared.table import Table
 from discreet.desk import PaidRelease
 from discreet.desk.publisher import Offered
@@ -162,6 +164,17 @@ class Connection(Database):
 
     def sessions(self) -> list[SessionStatus]:
         return self._call("GET", "sessions", lambda told: [status(each) for each in told["sessions"]])
+
+    # streams ---------------------------------------------------------------------------------------------------------
+
+    def _opened_stream(self, name: str, order: StreamOrder) -> PaidStream:
+        return RemoteStream(self._call("POST", "streams", standing, ordered(name, order)).name, self._call)
+
+    def stream(self, name: str) -> PaidStream:
+        return RemoteStream(self._call("GET", f"streams/{quote(name, safe='')}", standing).name, self._call)
+
+    def streams(self) -> list[StreamStatus]:
+        return self._call("GET", "streams", lambda told: [standing(each) for each in told["streams"]])
 
     # the wire --------------------------------------------------------------------------------------------------------
 

@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from discreet.client.sessions import PaidSession
+from discreet.client.streams import PaidStream
 from discreet.curator import Answer, Explanation
 from discreet.curator.named_run import NamedRun, RunAnswer, RunQuote
+from discreet.curator.paid_mechanism import SessionStatus
 from discreet.curator.purchase import PastPayment
 from discreet.curator.quote import Terms
-from discreet.curator.sessions import SessionStatus
+from discreet.curator.streams import StreamOrder, StreamStatus
 from discreet.declared.table import Table
 from discreet.desk import PaidRelease
 from discreet.desk.publisher import Offered
@@ -251,6 +253,49 @@ class Database(ABC):
     @abstractmethod
     def sessions(self) -> list[SessionStatus]:
         """One's own, the latest first: what is used of each, and why it is closed. A custodian sees everybody's."""
+
+    # streams ---------------------------------------------------------------------------------------------------------
+
+    def open_stream(  # noqa: PLR0913  # all that may be declared of a stream
+        self,
+        name: str,
+        *,
+        unit: str,
+        horizon: int,
+        events: int = 1,
+        by: Mapping[str, Sequence[str | int | bool]] | None = None,
+        sums: Mapping[str, tuple[Number, Number]] | None = None,
+        steps: Mapping[str, Number] | None = None,
+        types: Mapping[str, str] | None = None,
+        population: str | None = None,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
+        delta: Number | None = None,
+        relation: str = "add-remove",
+    ) -> PaidStream:
+        """Pay for running counts after each of `horizon` steps; then they are pushed step by step.
+
+        `unit` is the column that says whose row it is, or "row" if each row is protected by itself: a weaker promise.
+        Of one unit `events` rows count, over all steps and keys. `by` is a column and the keys that it is counted by,
+        `sums` a column that is summed, and its bounds, to `steps`. The price is `epsilon` with or without `delta`, or
+        `rho`; a `population` that is not there yet gets it as its whole budget, with this `relation`.
+        """
+        given = {"by": by, "sums": sums, "steps": steps, "types": types}
+        said: dict[str, Any] = {word: value for word, value in given.items() if value is not None}
+        price: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "delta": delta, "relation": relation}
+        with in_python():
+            return self._opened_stream(name, StreamOrder(unit, horizon, events, population, **said, **price))
+
+    @abstractmethod
+    def _opened_stream(self, name: str, order: StreamOrder) -> PaidStream: ...
+
+    @abstractmethod
+    def stream(self, name: str) -> PaidStream:
+        """A stream by its name."""
+
+    @abstractmethod
+    def streams(self) -> list[StreamStatus]:
+        """Those that one may look at, the latest first."""
 
     # how -------------------------------------------------------------------------------------------------------------
 

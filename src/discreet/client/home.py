@@ -10,14 +10,16 @@ import pyarrow as pa
 
 from discreet.client.database import Database, in_python
 from discreet.client.sessions import PaidSession
+from discreet.client.streams import LocalStream, PaidStream
 from discreet.curator import Answer, Curator, Explanation
 from discreet.curator.advice import BoundsAdvice, CapsAdvice
 from discreet.curator.custody import Custody, Declared
 from discreet.curator.named_run import NamedRun, RunAnswer, RunQuote
+from discreet.curator.paid_mechanism import SessionStatus
 from discreet.curator.purchase import PastPayment
 from discreet.curator.quote import Terms
 from discreet.curator.run import Runnable
-from discreet.curator.sessions import SessionStatus
+from discreet.curator.streams import StreamOrder, StreamStatus
 from discreet.declared.table import Table
 from discreet.desk import HOME, Desk, PaidRelease, ReleaseOrder
 from discreet.desk.desk import Person
@@ -164,6 +166,17 @@ class Home(Database):
 
     def sessions(self) -> list[SessionStatus]:
         return self._desk.sessions(HOME).all()
+
+    # streams ---------------------------------------------------------------------------------------------------------
+
+    def _opened_stream(self, name: str, order: StreamOrder) -> PaidStream:
+        return LocalStream(self._desk.streams(HOME).open(name, order))
+
+    def stream(self, name: str) -> PaidStream:
+        return LocalStream(self._desk.streams(HOME).one(name))
+
+    def streams(self) -> list[StreamStatus]:
+        return [each.standing for each in self._desk.streams(HOME).all()]
 
     # what only the custodian does ------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, Generic, Protocol, TypeVar
 
 from discreet.client import json_values
-from discreet.curator.sessions import SessionStatus
+from discreet.curator.paid_mechanism import SessionStatus
 from discreet.mechanisms import Quota
 from discreet.mechanisms.registry import rebuilt
 

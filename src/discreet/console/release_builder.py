@@ -272,12 +272,13 @@ class ReleaseQuote:
     cells: int
     tables: int
     entry: int | None  # of the release that was bought before by the same order
+    unit: str = "cells"  # what is published, in the words of its kind
 
     @property
     def shape(self) -> str:
         """How much is published, in words."""
-        cells = f"{self.cells:,} {'cell' if self.cells == 1 else 'cells'}"
-        return cells if self.tables == 1 else f"{cells} in {self.tables:,} tables"
+        cells = f"{self.cells:,} {self.unit.removesuffix('s') if self.cells == 1 else self.unit}"
+        return cells if self.tables == 1 or self.unit != "cells" else f"{cells} in {self.tables:,} tables"
 
 
 def quoted(desk: Desk, visitor: Visitor, plan: ReleaseDraft, wish: PriceWish) -> ReleaseQuote:
@@ -307,7 +308,7 @@ def _at(
     columns = ((preview.about, None if error is None else Fraction(error)),)
     due = None if offer.entry is not None else offer.run.loss
     tag = Tag(order.sql, {}, offer.run.loss, due, purse.total.at(usual), purse, columns, _lines(offer))
-    return ReleaseQuote(order, tag, preview.cells, len(preview.tables), offer.entry)
+    return ReleaseQuote(order, tag, preview.cells, len(preview.tables), offer.entry, preview.unit)
 
 
 def _exact_enough(

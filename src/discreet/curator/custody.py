@@ -9,7 +9,7 @@ import hmac
 import os
 import secrets
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,6 +28,7 @@ from discreet.curator.declarations import (
     refuse_followed,
     spelled,
 )
+from discreet.curator.paid_streams import paid_streams, refuse_other_units, stream_columns
 from discreet.curator.source_schema import guessed, source_types, untyped
 from discreet.declared.group_key import Type
 from discreet.declared.table import Table, chosen, refuse_hidden_owners
@@ -101,6 +102,38 @@ class Custody:
             catalogue.write(self._home, text)
             return table
 
+    @contextmanager
+    def declaring_stream(
+        self, name: str, said: Declared, types: Mapping[str, str]
+    ) -> Iterator[tuple[Table, Population, Callable[[], None]]]:
+        """The rows of a stream as those of a table, their population, and what opens its budget if it is new.
+
+        Nobody else declares anything meanwhile.
+        """
+        with self._alone() as known:
+            books = self._ledger.books()
+            _refuse_name(name)
+            streams = paid_streams(self._ledger)
+            taken = [*known.tables, *books.datasets, *streams]
+            if name.casefold() in {each.casefold() for each in taken}:
+                raise Refusal(f"there is, or was, a table or stream {name!r} already", hint="take another name")
+            if (said.population or (name if said.unit == "row" else said.unit)) in known.populations:
+                said = replace(said, epsilon=None, rho=None, delta=None)  # they are the stream's price, not the budget
+            table, population = declared(name, stream_columns(said, types, known, streams), said, known)
+            if population is None:  # no stream is public
+                raise Refusal("a stream's rows have owners", hint="say --unit COLUMN, or --unit row")
+            refuse_other_units(table, population.name, streams)
+            opening = self._opening(population)
+            text = catalogue.text_of(known.with_population(population))
+
+            def settle() -> None:
+                if opening:
+                    self._ledger.append_all(opening)
+                if population.name not in known.populations:
+                    catalogue.write(self._home, text)
+
+            yield table, population, settle
+
     def rehearse(self, name: str, source: object, said: Declared) -> Table:
         """What `add` would declare, or what it would refuse before it reads a row. Nothing is written."""
         with self._alone() as known:
@@ -113,8 +146,10 @@ class Custody:
         self, name: str, source: object, said: Declared, known: Catalogue
     ) -> tuple[Table, Population | None, list[Event]]:
         """A new table, its population, and the entry that opens a budget for it."""
-        if not name.replace("_", "").isalnum() or not name.isascii() or name[0].isdigit():
-            raise Refusal(f"a table is named with letters, digits and _, got {name!r}")
+        _refuse_name(name)
+        streams = paid_streams(self._ledger)
+        if name.casefold() in {each.casefold() for each in streams}:
+            raise Refusal(f"there is a stream {name!r} already", hint="take another name")
         if name in known.tables:
             raise Refusal(f"there is a table {name!r} already", hint="bring new rows with discreet update")
         for other in known.tables:
@@ -124,6 +159,8 @@ class Custody:
         said = spelled(said, list(own_types))
         table, population = declared(name, self._columns(source, own_types, said), said, known)
         refuse_hidden_owners(table)
+        if population is not None:
+            refuse_other_units(table, population.name, streams)
         table = replace(table, version=self._next(table, known))
         return table, population, [] if population is None else self._opening(population)
 
@@ -231,7 +268,10 @@ class Custody:
         if name == OWNER:
             raise Refusal(f"{OWNER!r} is whoever works in the home itself", hint="use another name")
         with self._alone() as known:
-            granted = None if tables is None else [known.schema.table(table).name for table in tables]
+            streams = paid_streams(self._ledger) if tables else {}
+            granted = None
+            if tables is not None:
+                granted = [table if table in streams else known.schema.table(table).name for table in tables]
             if name in self._ledger.books().grants:
                 raise Refusal(f"there is a user {name!r} already", hint="revoke it first")
             token, verifier = minted()
@@ -255,6 +295,11 @@ class Custody:
                 hint=f"its first line is taken for names; check and pass: {proposed}",
             )
         return {name: type_of(said.types.get(name, kind), name) for name, kind in own_types.items()}
+
+
+def _refuse_name(name: str) -> None:
+    if not name.replace("_", "").isalnum() or not name.isascii() or name[0].isdigit():
+        raise Refusal(f"a table is named with letters, digits and _, got {name!r}")
 
 
 def _events(opening: list[Event], table: Table, file: str) -> list[Event]:

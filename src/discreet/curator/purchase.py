@@ -253,10 +253,12 @@ def _past(entry: Entry, spend: Spend, said: Entry | None) -> PastPayment:
 
 
 def _asked(what: Plain) -> str:
-    """The question in SQL; of a session, which mechanism it is of."""
+    """The question in SQL; of a session, which mechanism it is of; of a stream, its name."""
     match what:
         case {"sql": sql}:
             return str(sql)
+        case {"stream": str(name), "session": _}:
+            return f"stream {name}"
         case {"session": {"name": str(name)}}:
             return f"a session of {name}"
     return ""

@@ -1,104 +1,48 @@
 """Sessions of interactive mechanisms: paid whole when they are opened, asked in SQL, closed in the ledger.
 
-What a session keeps between two answers lies sealed in the home, in `sessions/ENTRY`, where ENTRY is its payment. Why
-asking it loses no more than was paid: docs/proofs/sessions.md.
+Why asking one loses no more than was paid: docs/proofs/sessions.md.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
-from pathlib import Path
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from sqlglot import exp
 
-from discreet import durable
 from discreet.curator.domain_cells import check_domain, counted_cells
 from discreet.curator.noisy_statistics import Engine
+from discreet.curator.paid_mechanism import PaidMechanism, SessionStatus, opened_whole
 from discreet.curator.price import reach
 from discreet.curator.quote import Terms
 from discreet.declared.table import Table
 from discreet.engines import DuckStore
-from discreet.errors import OverBudget, Refusal
-from discreet.ledger import Entry, Spend, SqliteLedger, StoredAnswer
-from discreet.ledger.entry import (
-    REMOVED,
-    BudgetLoss,
-    Plain,
-    refuse_half_characters,
-    session_population,
-    session_question,
-)
-from discreet.ledger.file_access import locked
+from discreet.errors import Refusal
+from discreet.ledger import Entry, Spend, SqliteLedger
+from discreet.ledger.entry import BudgetLoss, refuse_half_characters, session_population, session_question, stream_name
 from discreet.ledger.payment import silent
-from discreet.mechanisms import CellCount, Openable, Quota, Takes
-from discreet.mechanisms.registry import described, rebuilt
-from discreet.mechanisms.session import AnyInteractive, Session
+from discreet.mechanisms import CellCount, Openable, Takes
+from discreet.mechanisms.registry import described
+from discreet.mechanisms.session import AnyInteractive
 from discreet.privacy import AddRemove, Guarantee, Neighbours, Replace, convert
 from discreet.sql.plan import Measurement, Question, Statistic
 from discreet.sql.rows import scanned
 
 A = TypeVar("A")
 
-_FOLDER, _KEY = "sessions", "key"
-_ROOM = 1 << 20  # characters of a state: it is written anew with each answer
 _UNNAMED = "row"  # the unit of a mechanism of which nobody said whom it is for
-_USED_UP = "it is used up"
-_LOST = "it has no state: it was interrupted when it was opened, and paid for nothing"
-_STRANGE = "its state cannot be read: it was changed, or its key is missing"
 
 
 @dataclass(frozen=True)
-class SessionStatus:
-    """What is public of a session: who paid how much for which mechanism, what of it is used, and why it is closed."""
-
-    entry: int
-    time: str
-    principal: str
-    mechanism: Mapping[str, Plain]  # its name and parameters
-    population: str
-    tables: tuple[str, ...]
-    loss: BudgetLoss
-    asked: int
-    used: tuple[Quota, ...]
-    closed: str = ""  # why; nothing while it may be asked
-
-
-@dataclass(frozen=True)
-class OpenSession(Generic[A]):
+class OpenSession(PaidMechanism[A]):
     """A session that was paid: asked by whoever paid for it, closed by them or by a custodian."""
 
-    paid: Entry
-    principal: str
-    _spend: Spend
-    _ledger: SqliteLedger
-    _store: DuckStore
     _planned: Callable[[str, Terms], Question]
-
-    @property
-    def entry(self) -> int:
-        """The number of its payment, by which it is called."""
-        return self.paid.number
-
-    @cached_property
-    def mechanism(self) -> Any:  # noqa: ANN401  # which one, its name says
-        """What was paid for."""
-        match self._spend.what:
-            case {"session": {"name": name, "parameters": parameters}}:
-                return rebuilt(name, parameters)
-        raise Refusal(f"entry {self.entry} does not say which mechanism it is a session of")
-
-    @cached_property
-    def _session(self) -> Session[Any, Any, A]:
-        folder = _folder(self._store)
-        bound = f"{self.entry} {self.paid.hash}"  # which covers the mechanism, the tables and their versions
-        return Session(self.mechanism, folder / str(self.entry), folder / _KEY, bound, most_room=_ROOM)
 
     def ask(self, sql: str, *, number: int | None = None, max_rows: int | None = None) -> A:
         """The answer to the next question, a SELECT of one COUNT or SUM; it is on disk before it is returned.
@@ -115,12 +59,9 @@ class OpenSession(Generic[A]):
                 lambda: self._measured(sql, Terms(max_rows=max_rows)),
                 number=number,
                 question=json.dumps([sql, max_rows]),
-            )
+            )[1]
         finally:
             self._settle()
-
-    def _refused(self, why: str) -> OverBudget:
-        return OverBudget(f"session {self.entry} is closed: {why}", hint="open and pay for a new one")
 
     @contextmanager
     def _measured(self, sql: str, terms: Terms) -> Iterator[Callable[[], int | CellCount]]:
@@ -159,89 +100,6 @@ class OpenSession(Generic[A]):
                 hint="sum GREATEST(column, 0), or open a session without monotone",
             )
 
-    @property
-    def answers(self) -> tuple[A, ...]:
-        """Every answer given so far: free to look at again."""
-        return () if self._unreadable() else self._session.answers
-
-    @property
-    def told(self) -> list[Plain]:
-        """The same, as JSON holds them."""
-        return [self.mechanism.told(answer) for answer in self.answers]
-
-    @property
-    def closed(self) -> str:
-        """Why it may not be asked any more; nothing while it may."""
-        return self._shut() or (_USED_UP if self._session.closed else "")
-
-    def _shut(self) -> str:
-        """Why it is closed beside what it answered: from the ledger, and from whether there is a state."""
-        for _, said, _ in self._ledger.answered(self._spend.question):
-            match said.answer:
-                case {"closed": str(why)}:
-                    return why
-        if self._ledger.books().adopted > self.entry:  # whoever has the other copy could ask it as well
-            return "it was opened in a home of which this one is a copy"
-        known = self._ledger.books().datasets
-        for table, version in sorted(self._spend.versions.items()):
-            if table not in known or known[table].declaration == REMOVED:
-                return f"table {table!r} was removed"
-            if known[table].version != version:
-                return f"table {table!r} has new rows"
-        return self._unreadable()
-
-    def _unreadable(self) -> str:
-        """Why its state cannot be read; nothing if it can."""
-        if not self._session.sealed.taken and _folder(self._store).exists():
-            with _alone(self._store):  # whoever is just opening it has written it then
-                pass
-        if not self._session.sealed.taken:
-            return _LOST
-        try:
-            self._session.sealed.read()
-        except Refusal:
-            return _STRANGE
-        return ""
-
-    def close(self) -> None:
-        """Give up what is left of it, and write into the ledger what it answered. Nothing is paid back."""
-        why = self.closed
-        if self.entry in self._ledger.books().unanswered:
-            self._record(why or f"closed by {self.principal}")
-
-    def _settle(self) -> None:
-        """Close it in the ledger once it is closed for good. What cannot be written now is written the next time."""
-        with suppress(Refusal, OSError):
-            if self.entry in self._ledger.books().unanswered and (why := self.closed) and why not in (_LOST, _STRANGE):
-                self._record(why)
-
-    def _record(self, why: str) -> None:
-        if self._unreadable():
-            self._ledger.append(StoredAnswer(self.entry, self._spend.question, {"closed": why, "answers": []}))
-            return
-        with self._session.sealed.locked():  # nobody is answered between what is written here and the closing
-            said: Plain = {"closed": why, "answers": self.told}
-            self._ledger.append(StoredAnswer(self.entry, self._spend.question, said))
-
-    @property
-    def status(self) -> SessionStatus:
-        """What is public of it; of one that cannot be read, why."""
-        asked, why = 0, ""
-        used: tuple[Quota, ...] = ()
-        try:
-            why = self.closed
-            if not self._unreadable():
-                asked, used = self._session.asked, self._session.used
-        except Refusal as refusal:  # a mechanism that is not installed
-            why = refusal.message
-        spend = self._spend
-        what = spend.what["session"] if isinstance(spend.what, dict) else {}
-        named = what if isinstance(what, dict) else {}
-        tables = tuple(spend.tables)
-        return SessionStatus(
-            self.entry, self.paid.time, spend.principal, named, spend.population, tables, spend.loss, asked, used, why
-        )
-
 
 @dataclass(frozen=True)
 class Sessions:
@@ -263,20 +121,14 @@ class Sessions:
             check_domain(domain, named)
         spend = Spend(
             population,
-            _price(bound, account.neighbours, type(account.budget.total)),
+            price_in(bound, account.neighbours, type(account.budget.total)),
             self.principal,
             session_question(population),
             sorted(table.name for table in named),
             {"session": dict(described(bound))},
             {table.name: table.version for table in named},
         )
-        folder = _folder(self.store)
-        durable.make_folder(folder)
-        with _alone(self.store):
-            Session(bound, folder / "new", folder / _KEY, "", most_room=_ROOM).sealed.create_key()
-            opened: OpenSession[A] = self._opened(self.ledger.append(spend))
-            opened._session.open(lambda _: None)  # noqa: SLF001  # it is paid; only here is one opened
-        return opened
+        return opened_whole(OpenSession, bound, self.store, lambda: self._opened(self.ledger.append(spend)))
 
     def one(self, entry: int) -> OpenSession[Any]:
         """A session by the number of its payment: one's own; for a custodian any."""
@@ -294,7 +146,7 @@ class Sessions:
     def _shown(self, paid: Entry) -> bool:
         """Whether an entry is a session's payment that this principal may look at."""
         spend, books = paid.event, self.ledger.books()
-        if not isinstance(spend, Spend) or session_population(spend.question) is None:
+        if not isinstance(spend, Spend) or session_population(spend.question) is None or stream_name(spend):
             return False
         grant = books.grant(self.principal)
         custodian = grant is None or grant.role == "custodian"
@@ -324,17 +176,6 @@ def _counted(value: int, cells: int | None) -> int | CellCount:
     return value if cells is None else CellCount(value, cells)
 
 
-def _folder(store: DuckStore) -> Path:
-    return store.folder.parent / _FOLDER
-
-
-@contextmanager
-def _alone(store: DuckStore) -> Iterator[None]:
-    """The only one who opens a session."""
-    with locked(_folder(store) / "opening"):
-        yield
-
-
 def _for(mechanism: object, neighbours: Neighbours) -> AnyInteractive:
     """The mechanism as a promise to the units of a population, refused unless it can be opened and asked in SQL.
 
@@ -351,7 +192,7 @@ def _for(mechanism: object, neighbours: Neighbours) -> AnyInteractive:
     return mechanism  # type: ignore[return-value]
 
 
-def _price(mechanism: AnyInteractive, neighbours: Neighbours, measure: type[BudgetLoss]) -> BudgetLoss:
+def price_in(mechanism: AnyInteractive, neighbours: Neighbours, measure: type[BudgetLoss]) -> BudgetLoss:
     """The whole price in the measure of a budget, for its neighbours (SOUNDNESS 2)."""
     return convert(Guarantee(mechanism.privacy, mechanism.neighbours).under(neighbours).loss, measure)
 

@@ -17,6 +17,7 @@ from discreet.curator.quote import given
 from discreet.curator.run import Offer
 from discreet.curator.sessions import Sessions
 from discreet.curator.stage_file import Heard
+from discreet.curator.streams import Streams
 from discreet.declared.table import Table
 from discreet.desk.notary import Lately, Notary
 from discreet.desk.practice import Practice
@@ -216,6 +217,11 @@ class Desk:
     def sessions(self, visitor: Visitor) -> Sessions:
         """The sessions of interactive mechanisms, opened, asked and looked at in a visitor's name."""
         return self._curator_of(visitor).paid_sessions()
+
+    def streams(self, visitor: Visitor) -> Streams:
+        """The running counts that were opened, pushed and looked at in a visitor's name."""
+        beside = self.sessions(visitor)
+        return Streams(beside.ledger, beside.store, beside.principal)
 
     # what is published ----------------------------------------------------------------------------------------------
 

@@ -38,6 +38,8 @@ from discreet.learn.kmeans import KMeansClusters as KMeansClusters
 from discreet.learn.least_squares import LeastSquares as LeastSquares
 from discreet.learn.low_rank import MatrixFactors as MatrixFactors
 from discreet.learn.low_rank_model import LowRankMatrix as LowRankMatrix
+from discreet.learn.mixture import GaussianComponents as GaussianComponents
+from discreet.learn.mixture_model import Mixture as Mixture
 from discreet.learn.model import LinearModel as LinearModel
 from discreet.learn.model import Model as Model
 from discreet.learn.model_release import ModelRelease as ModelRelease
@@ -69,6 +71,7 @@ _ESTIMATORS = {
     "DecisionTreeClassifier": "trees",
     "DecisionTreeRegressor": "trees",
     "ExponentialLearner": "exponential_learner",
+    "GaussianMixture": "clustering",
     "GaussianNB": "naive_bayes",
     "HuberRegressor": "regressors",
     "KMeans": "clustering",
@@ -93,6 +96,7 @@ if TYPE_CHECKING:
     from discreet.learn.classifiers import LinearSVC as LinearSVC
     from discreet.learn.classifiers import LogisticRegression as LogisticRegression
     from discreet.learn.classifiers import PrivateClassifier as PrivateClassifier
+    from discreet.learn.clustering import GaussianMixture as GaussianMixture
     from discreet.learn.clustering import KMeans as KMeans
     from discreet.learn.decomposition import PCA as PCA
     from discreet.learn.decomposition import LowRank as LowRank

@@ -1,4 +1,4 @@
-"""KMeans, by scikit-learn's conventions: centres of clusters from noisy sums."""
+"""KMeans and GaussianMixture, by scikit-learn's conventions: clusters from noisy sums."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, DensityMixin
 
 from discreet.exact import Number, exact
 from discreet.learn.classifiers import neighbours_of
 from discreet.learn.clusters_model import Clusters
-from discreet.learn.estimator import PrivateTransformer, optional
+from discreet.learn.estimator import PrivateEstimator, PrivateTransformer, optional
 from discreet.learn.kmeans import KMeansClusters
+from discreet.learn.mixture import GaussianComponents
+from discreet.learn.mixture_model import Mixture
 from discreet.privacy import Neighbours
 
 
@@ -83,3 +85,78 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, ClusterMixin, PrivateTransformer):
         self.cluster_centers_, self.sizes_ = np.array(model.centers), np.array(model.sizes)
         self.n_iter_ = self.max_iter
         self._n_features_out = len(model.centers)
+
+
+class GaussianMixture(DensityMixin, PrivateEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+    """Gaussian mixture by private expectation and maximisation; features are independent in each component.
+
+    `epsilon` with `delta` (Gaussian noise) or without (Laplace noise), or `rho`, is what a fit loses; `bounds` or
+    `data_norm` say how far rows reach. `max_iter` rounds are made, no more and no fewer.
+
+    Guarantee: that of `GaussianComponents`; `privacy_` says it.
+    """
+
+    labelled = False
+
+    def __init__(  # noqa: PLR0913  # all that there is to choose
+        self,
+        n_components: int = 1,
+        *,
+        epsilon: Number | None = 1,
+        delta: Number = 0,
+        rho: Number | None = None,
+        bounds: Any = None,  # noqa: ANN401  # a pair of numbers, or of lists of them
+        data_norm: Number | None = None,
+        max_iter: int = 6,
+        max_rows: int = 1,
+        neighbours: Neighbours | str = "add-remove",
+    ) -> None:
+        self.n_components = n_components
+        self.epsilon = epsilon
+        self.delta = delta
+        self.rho = rho
+        self.bounds = bounds
+        self.data_norm = data_norm
+        self.max_iter = max_iter
+        self.max_rows = max_rows
+        self.neighbours = neighbours
+
+    def mechanism(self, features: Sequence[str], label: str = "") -> GaussianComponents:  # noqa: ARG002  # none is learnt
+        """The mechanism that a fit is, over columns of these names."""
+        return GaussianComponents(
+            tuple(features),
+            self.n_components,
+            optional(self.epsilon, "epsilon"),
+            exact(self.delta, "delta"),
+            optional(self.rho, "rho"),
+            self.max_iter,
+            optional(self.data_norm, "data_norm"),
+            self.max_rows,
+            neighbours_of(self.neighbours),
+        )
+
+    def predict(self, X: ArrayLike) -> NDArray[np.int64]:  # noqa: N803  # as scikit-learn has it
+        """The component that each row most likely came from, from 0."""
+        told: NDArray[np.int64] = self._predicted(X)
+        return told
+
+    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:  # noqa: N803
+        """The chance that each row came from each component."""
+        rows = self._checked(X)
+        told: NDArray[np.float64] = self.model_.probabilities(rows)
+        return told
+
+    def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:  # noqa: N803
+        """ln of the density of each row."""
+        rows = self._checked(X)
+        told: NDArray[np.float64] = self.model_.densities(rows)
+        return told
+
+    def score(self, X: ArrayLike, y: ArrayLike | None = None) -> float:  # noqa: ARG002, N803
+        """The mean of those."""
+        return float(self.score_samples(X).mean())
+
+    def _learnt(self, model: Mixture) -> None:
+        self.weights_, self.means_ = np.array(model.weights), np.array(model.means)
+        self.covariances_ = np.array(model.variances)
+        self.n_iter_ = self.max_iter

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, ClassVar, Protocol
 
 import pyarrow as pa
 
 from discreet.declared.table import Caps, Outline, chosen
-from discreet.errors import Refusal
+from discreet.errors import Refusal, about
 from discreet.exact import Number, exact, shown, spoken
 from discreet.learn.model import Model
 from discreet.learn.price import FitLoss
@@ -195,8 +195,15 @@ ESTIMATOR = Option(
     "What is fitted, such as linear-regression.",
     "NAME",
     label="Estimator",
-    choices=lambda _: {name: name for name in estimators()},
+    choices=lambda _: {name: name for name in estimators() if _asks_no_more(name)},
 )
+_DELTA = Option(label="delta, for Gaussian noise, or what doubles cost", usual="none")  # else it is of all kinds
+
+
+def _asks_no_more(name: str) -> bool:
+    """Whether an estimator needs nothing but columns and a price: what a form has no field for cannot be filled in."""
+    needed = [each.name for each in fields(known(name)) if each.default is MISSING and each.default_factory is MISSING]  # type: ignore[arg-type]
+    return set(needed) <= {*_OWN}
 
 
 @dataclass(frozen=True)
@@ -208,6 +215,7 @@ class ModelWish(Wish):
 
     estimator: str = part(ESTIMATOR, "")
     label: str | None = part(Option("The column that is predicted.", "COLUMN", label="Label", usual="none"))
+    delta: Number | None = part(_DELTA)  # noqa: RUF009  # a field
     parameters: Mapping[str, object] = part(
         Option("A parameter of the estimator. May be repeated.", "NAME=VALUE", many=True), {}
     )
@@ -217,12 +225,15 @@ class ModelWish(Wish):
         if self.label is not None and self.label not in self.columns:
             label = chosen(self.label, self.columns)
             if label is None:
-                raise Refusal(f"the label {shown(self.label)} is none of the columns", hint="name it among --columns")
+                raise Refusal(
+                    f"the label {shown(self.label)} is none of the columns", hint="choose it as well", field="label"
+                )
             settle(self, label=label)
         if taken := sorted({*self.parameters} & {*_OWN}):
             raise Refusal(f"a model names {', '.join(taken)} by words of their own", hint="leave out the parameter")
         settle(self, parameters=plain_parameters(self.parameters))
-        model_class(self.estimator)
+        with about("estimator"):
+            model_class(self.estimator)
 
     @property
     def takes_delta(self) -> bool:

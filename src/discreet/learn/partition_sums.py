@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -105,11 +106,11 @@ class CellNoise:
         """The standard deviation of each number."""
         return float(self.width) ** 0.5 if self.gaussian else float(self.width) * 2**0.5
 
-    def told(self, sums: Reals, rng: Entropy) -> tuple[Reals, Reals, Reals]:
-        """Of each cell the number of its rows, Σ v, and Σ v², with noise."""
-        width = self.width * (ONE**2 if self.gaussian else ONE)
+    def told(self, sums: NDArray[Any], rng: Entropy, unit: int = ONE) -> tuple[Reals, Reals, Reals]:
+        """Of each cell the number of its rows, Σ v, and Σ v², with noise, of whole numbers of which `unit` is one."""
+        width = self.width * (unit**2 if self.gaussian else unit)
         noisy = [[int(v) + self._drawn(width, rng) for v in own] for own in sums]
-        told = np.array(noisy, dtype=np.float64).reshape(sums.shape) / ONE
+        told = np.array(noisy, dtype=np.float64).reshape(sums.shape) / unit
         size = (sums.shape[1] - 1) // (2 if self.squares else 1) + 1
         return told[:, 0], told[:, 1:size], told[:, size:]
 

@@ -14,7 +14,7 @@ import numpy as np
 from discreet.learn.partition_sums import ONE, CellNoise, Places, Reals, cell_sums
 from discreet.noise import SECURE, Entropy
 
-_RESTARTS, _ROUNDS = 12, 25
+_RESTARTS, _ROUNDS = 40, 25
 _FAINT, _CUT = 2.0, 6.0  # standard deviations of noise: rows of a cell that is there, and of one that is worth cutting
 
 
@@ -75,11 +75,37 @@ def suited(picture: Picture, clusters: int, reach: Reals, rng: Entropy = SECURE)
             near = _far(picture.points, centers).argmin(axis=1)
             weight = np.bincount(near, picture.weights, clusters)
             sums = np.column_stack([np.bincount(near, picture.weights * own, clusters) for own in picture.points.T])
+            before = centers
             centers = np.where(weight[:, np.newaxis] > 0, sums / np.maximum(weight, 1e-300)[:, np.newaxis], centers)
+            if np.array_equal(before, centers):
+                break
         far = float(_far(picture.points, centers).min(axis=1) @ picture.weights)
         if far < least:
             best, least = centers, far
     return best
+
+
+@dataclass(frozen=True)
+class Seeds:
+    """Centres, the share of rows of each, and how far rows vary around them by a picture."""
+
+    centers: Reals
+    weights: Reals
+    variances: Reals
+
+
+def seeds_of(picture: Picture, clusters: int, reach: Reals, rng: Entropy = SECURE) -> Seeds:
+    """The centres that suit a picture, with what it says of each."""
+    centers = suited(picture, clusters, reach, rng)
+    if not len(picture.points):
+        return Seeds(centers, np.full(clusters, 1 / clusters), np.tile(reach**2 / 4, (clusters, 1)))
+    near = _far(picture.points, centers).argmin(axis=1)
+    weight = np.bincount(near, picture.weights, clusters)
+    off = (picture.points - centers[near]) ** 2
+    wide = np.column_stack([np.bincount(near, picture.weights * own, clusters) for own in off.T])
+    known = np.maximum(weight, 1)
+    variances = wide / known[:, np.newaxis] + (reach / 16) ** 2
+    return Seeds(centers, known / known.sum(), variances)
 
 
 def _seeds(picture: Picture, clusters: int, reach: Reals, rng: Entropy) -> Reals:

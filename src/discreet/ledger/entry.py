@@ -98,6 +98,14 @@ def session_population(question: str) -> str | None:
     return question.split(" ", 2)[2] if question.startswith(SESSION) and question.count(" ") > 1 else None
 
 
+def stream_name(spend: Spend) -> str:
+    """The name of the stream that was bought; nothing if something else was."""
+    match spend.what:
+        case {"stream": str(name)} if session_population(spend.question) is not None:
+            return name
+    return ""
+
+
 @dataclass(frozen=True)
 class StoredAnswer:
     """What was said for a payment: noisy, so it may be said again."""

@@ -37,6 +37,7 @@ class Takes(Enum):
     COUNTS = "counts, one for each key or cell"
     STREAM = "a stream of values, one for each question"
     EVENTS = "a stream of counts of events, one for each step of time"
+    PUSHES = "rows of units, some at each step of time"
     ANSWER = "the value of one person"
 
 

@@ -119,6 +119,8 @@ class Session(Generic[S, Q, A]):
     dataset: str
     rng: Entropy = field(default=SECURE, repr=False, compare=False)
     most_room: int = field(default=_ROOM, repr=False, compare=False)
+    thing: str = field(default="session", repr=False, compare=False)
+    turn_name: str = field(default="question", repr=False, compare=False)  # what comes one after the other
 
     def __post_init__(self) -> None:
         if self.mechanism.room > self.most_room:  # else it would fail after it was paid
@@ -163,7 +165,7 @@ class Session(Generic[S, Q, A]):
 
         After a crash, ask again with the same `number` and `question`: if an answer was drawn, it is that one.
         """
-        return self.answered(lambda: nullcontext(lambda: query), number=number, question=question)
+        return self.answered(lambda: nullcontext(lambda: query), number=number, question=question)[1]
 
     def answered(
         self,
@@ -171,8 +173,8 @@ class Session(Generic[S, Q, A]):
         *,
         number: int | None = None,
         question: str = "",
-    ) -> A:
-        """The same, measured only if an answer is drawn, and while nobody else asks.
+    ) -> tuple[int, A]:
+        """Which one it is, and the same, measured only if an answer is drawn, and while nobody else asks.
 
         What goes wrong inside the context may speak of data; what is refused on entering it does not.
         """
@@ -182,19 +184,18 @@ class Session(Generic[S, Q, A]):
             before = self.mechanism.answers(state)
             turn = len(before) + 1 if number is None else count(number, "number")
             if turn == len(before) and label == last:
-                return before[-1]
+                return turn, before[-1]
             if turn != len(before) + 1:
-                raise Refusal(
-                    f"question {turn} is not the next", hint=f"the next is {len(before) + 1}; see the answers so far"
-                )
+                nearest = f"the next is {len(before) + 1}; see the answers so far"
+                raise Refusal(f"{self.turn_name} {turn} is not the next", hint=nearest)
             if finished(self.mechanism, state):
                 used = ", ".join(map(str, self.mechanism.used(state)))
-                raise OverBudget(f"the session is closed: {used}", hint="open and pay for a new one")
+                raise OverBudget(f"the {self.thing} is closed: {used}", hint="open and pay for a new one")
             with measured() as query:
                 after = self.mechanism.step(state, query(), self.rng)
                 answer = self.mechanism.answers(after)[-1]  # here, where what fails is told to nobody
                 self._write(after, label)
-        return answer
+        return turn, answer
 
     def open(self, pay: Callable[[Guarantee[Any]], object]) -> None:
         """Pay the whole price, then draw the secret and write it, encrypted (SOUNDNESS 9).

@@ -42,6 +42,10 @@ class Picture:
     wide: str
     narrow: str
 
+    def _repr_svg_(self) -> str:
+        """As a notebook shows it."""
+        return self.wide
+
 
 @dataclass(frozen=True)
 class Ruler:

@@ -73,8 +73,11 @@ class Counter(Protocol[S, L_co]):
         """Standard deviation of the running count after a step; without one, the largest there is."""
         ...
 
-    def error(self, confidence: Number = USUAL) -> int:
-        """α such that one running count, chosen beforehand, is within α with this probability."""
+    def error(self, confidence: Number = USUAL, together: int = 1) -> int:
+        """α such that one running count, chosen beforehand, is within α with this probability.
+
+        Or the sum of the counts of so many counters of this kind after one step.
+        """
         ...
 
     def __call__(self, steps: Integers, /, *, rng: Entropy = SECURE) -> NDArray[np.int64]:

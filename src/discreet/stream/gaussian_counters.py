@@ -87,17 +87,19 @@ class _Factored:
         size = self.horizon if step is None else count(step, "step")
         return math.sqrt(float(self.variance) * float(np.square(self._shares(size)).sum()))
 
-    def error(self, confidence: Number = USUAL) -> int:
+    def error(self, confidence: Number = USUAL, together: int = 1) -> int:
         """α such that with this probability one running count, whichever was chosen beforehand, is within α.
 
-        For all of them together ask for the confidence 1 − β / horizon. docs/proofs/counters.md, "Errors".
+        For all of them together ask for the confidence 1 − β / horizon. Or α of the sum of those of so many counters.
+        docs/proofs/counters.md, "Errors".
         """
-        spread = self.deviation() * (1 + 1e-6)  # more than doubles can have made of it
+        many = count(together, "together")
+        spread = self.deviation() * math.sqrt(many) * (1 + 1e-6)  # more than doubles can have made of it
         rare = 1 - share(confidence, "confidence")
         normal = rare - Fraction(2, _UNIT) / sqrt(self.variance).down
         if normal <= rare / 2:  # so far out the law is not near enough to the normal one
-            return math.ceil(spread * math.sqrt(2 * math.log(2 / rare)) * (1 + 1e-9)) + 1
-        return gaussian_error(Fraction(spread) ** 2, 1 - normal) + 1
+            return math.ceil(spread * math.sqrt(2 * math.log(2 / rare)) * (1 + 1e-9)) + many
+        return gaussian_error(Fraction(spread) ** 2, 1 - normal) + many
 
     def pairs(self) -> tuple[Pair[tuple[int, ...]], ...]:
         """All events of a unit in one step: the first, which moves the most of what is measured, and a late one."""

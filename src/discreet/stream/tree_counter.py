@@ -109,13 +109,13 @@ class TreeCounter:
         a = math.exp(-1 / self.scale)
         return math.sqrt(many * 2 * a) / (1 - a)
 
-    def error(self, confidence: Number = USUAL) -> int:
+    def error(self, confidence: Number = USUAL, together: int = 1) -> int:
         """α such that with this probability one running count, whichever was chosen beforehand, is within α.
 
-        For all of them together ask for the confidence 1 − β / horizon.
+        For all of them together ask for the confidence 1 − β / horizon. Or α of the sum of those of so many counters.
         """
-        drawn = (LaplaceVector(self.scale), ONE)
-        return math.floor(bar((drawn,) * _most_blocks(self.horizon, self.arity), 1 - share(confidence, "confidence")))
+        many = _most_blocks(self.horizon, self.arity) * count(together, "together")
+        return math.floor(bar(((LaplaceVector(self.scale), ONE),) * many, 1 - share(confidence, "confidence")))
 
     def pairs(self) -> tuple[Pair[tuple[int, ...]], ...]:
         """All events of a unit in one step, and spread."""

@@ -53,16 +53,15 @@ def _scores(report: QualityReport) -> str:
     ]
     if report.target is not None:
         lines += [[_AREA, *(_number(each.learned.area, 3) if each.learned else "" for each in report.comparisons)]]
-        note = (
-            f"<p>Trees predict <code>{safe(report.target)}</code> from all other columns, for half of the records.</p>"
-        )
+        goal = f"<code>{safe(report.target)}</code>"
+        note = f"<p>Trees that learned from the rows above predict {goal} for half of the records.</p>"
     else:
         note = "<p>No column was predicted: none has few keys. <code>--target</code> names one.</p>"
     said = "".join(f"<li>{safe(text)}</li>" for text in _SAID)
     return f"<section>\n<h2>In numbers</h2>\n{_table(heads, lines)}\n{note}\n<ul>{said}</ul>\n</section>"
 
 
-_LEARNED, _AREA = "right predictions of who learned from them", "area under the curve of the same"
+_LEARNED, _AREA = "right predictions", "area under their curve"
 _LINES: tuple[tuple[str, Callable[[Comparison], str]], ...] = (
     ("score of three columns together, of 1000", lambda each: _number(each.score, 0)),
     ("rows to move, two columns", lambda each: _percent(each.pairs)),
@@ -76,8 +75,8 @@ _SCORE = (
     "records. Rows to move is the share of rows that would have to change for the tables to be equal, in the mean."
 )
 _YARD = (
-    "Half of the records beside the other half is what chance alone does. Shuffled records keep every column and lose "
-    "all that columns know of each other: rows that are no better learned nothing."
+    "“half” is half of the records beside the other half: what chance alone does. “shuffled” are records that keep "
+    "every column and lose all that columns know of each other: rows that are no better learned nothing."
 )
 _EQUAL = (
     "Rows that are equal to a record are no leak by themselves: where few columns have few values most rows are, and "

@@ -96,9 +96,9 @@ def quality(
     half = len(order) // 2
     one, two = originals.some(order[:half]), originals.some(order[half:])
     kinds = [
-        ("made-up rows", rows, originals),
-        ("half of the records", one, two),
-        ("shuffled records", _shuffled(originals, rng), originals),
+        ("made up", rows, originals),
+        ("half", one, two),
+        ("shuffled", _shuffled(originals, rng), originals),
     ]
     made, *yardsticks = _compared(kinds, two, goal, rng, heard)
     names = [side.column for side in sides]

@@ -167,6 +167,15 @@ class _Synthesiser(ABC):
         """About how many pairs of columns are measured, and at what part of ρ; by default cells are left alone."""
         return 0, 1.0
 
+    def _plenty(self, measuring: Measuring) -> float:
+        """How many records there seem to be for each deviation of the noise in a cell of a pair."""
+        return max(1, int(measuring.table((), self.rho / 100).counts)) / self._deviation()
+
+    def _first(self, plenty: float, enough: int) -> Fraction:
+        """The part of ρ for columns alone: the least where there is enough, more of it where noise hides pairs."""
+        grown = round(100 * float(self._least_alone) * math.sqrt(enough / plenty))
+        return max(self._least_alone, min(_MOST_FIRST, Fraction(grown, 100)))
+
     def _alone(self, measuring: Measuring, part: Fraction) -> tuple[Compression, list[NoisyTable]]:
         """The table of each column alone, at equal shares of a part of ρ, and the cells to be merged."""
         many = len(self.sizes)
@@ -276,7 +285,8 @@ class DirectSynthesis(_Synthesiser):
 class SpanningTreeSynthesis(_Synthesiser):
     """Measures pairs of columns that join all of them, each chosen because it is far from independent.
 
-    A quarter of ρ measures columns alone, 3/20 choose the pairs by the exponential mechanism, the rest measures them.
+    A hundredth of ρ measures how many records there are. By that, 1/4 to 3/5 of ρ measure columns alone. 3/20 choose
+    the pairs by the exponential mechanism, the rest measures them.
 
     Guarantee: Concentrated(rho), when the records of one unit are added or removed.
     Proof: docs/proofs/synthetic.md, "What is paid".
@@ -293,11 +303,11 @@ class SpanningTreeSynthesis(_Synthesiser):
         return Fraction(1, 4)
 
     def _pairs(self) -> tuple[int, float]:
-        return len(self.sizes) - 1, 0.6
+        return max(1, len(self.sizes) - 1), 0.6
 
     def measured(self, measuring: Measuring) -> tuple[Compression, list[NoisyTable]]:
         """Columns alone, then the pairs of a tree."""
-        merging, singles = self._alone(measuring, self._least_alone)
+        merging, singles = self._alone(measuring, self._first(self._plenty(measuring), _PLENTY_OF_PAIRS))
         pairs = pairs_of(merging.domain)
         if not pairs:
             return merging, singles
@@ -339,15 +349,10 @@ class CliqueTreeSynthesis(_Synthesiser):
 
     @property
     def _least_alone(self) -> Fraction:
-        return Fraction(_LEAST_FIRST, 100)
+        return Fraction(3, 20)
 
     def _pairs(self) -> tuple[int, float]:
         return 3 * len(self.sizes), 0.4
-
-    def _first(self, plenty: float) -> Fraction:
-        """The part of ρ for columns alone: more of it where noise hides pairs."""
-        scarce = _PLENTY / plenty
-        return Fraction(min(_MOST_FIRST, max(_LEAST_FIRST, round(_LEAST_FIRST * math.sqrt(scarce)))), 100)
 
     def _room(self, plenty: float) -> int:
         """The cells of the tree, only where noise is little as many as may be: in more, more tables share the price."""
@@ -355,8 +360,8 @@ class CliqueTreeSynthesis(_Synthesiser):
 
     def measured(self, measuring: Measuring) -> tuple[Compression, list[NoisyTable]]:
         """Columns alone, distances of all pairs, then pairs and triples in cliques."""
-        plenty = max(1, int(measuring.table((), self.rho / 100).counts)) / self._deviation()  # records a deviation
-        merging, singles = self._alone(measuring, self._first(plenty))
+        plenty = self._plenty(measuring)
+        merging, singles = self._alone(measuring, self._first(plenty, _PLENTY))
         domain, expected = merging.domain, _expected(singles, pairs_of(merging.domain))
         tree = self._tree(measuring, domain, expected, self._room(plenty))
         sets = [set(axes) for axes in tree.cliques]
@@ -385,7 +390,7 @@ class CliqueTreeSynthesis(_Synthesiser):
         return clique_tree(domain, {axes: gain for axes, gain in gains.items() if gain > _CLEAR * noise}, room)
 
 
-_LEAST_FIRST, _MOST_FIRST, _PLENTY = 15, 60, 674  # hundredths; records a deviation, on Adult at ε = 1
+_MOST_FIRST, _PLENTY, _PLENTY_OF_PAIRS = Fraction(3, 5), 674, 1600  # records a deviation, on Adult at ε = 1
 _FEWEST_CELLS, _CELLS = 50_000, 370  # of the tree; for each of these: measured on Adult at ε = 1 and 10
 _FEWEST_GROUPS, _MOST_GROUPS = 4, 64
 _IN_A_CELL = 3.4  # deviations: measured on Adult, where 14 groups are best at ε = 1

@@ -26,6 +26,7 @@ from discreet.server.http.proxy import Proxies
 from discreet.server.http.releases import releases
 from discreet.server.http.request_body import READ, Gone, Message, Receive, Scope, Send, misshapen, whole
 from discreet.server.http.routes import QUERY, Admission, api, ask, open_to_all
+from discreet.server.http.streams import streams
 from discreet.server.http.survey_pages import missing_page, policy, survey_pages
 from discreet.server.http.surveys import UPLOAD, SurveyIntake, streamed, surveys
 from discreet.server.journal import Log, Metrics, RequestNote, duration_of, line_of, method_of, to_stderr
@@ -185,6 +186,7 @@ def _inside(door: Door) -> FastAPI:
     app.include_router(api)
     app.include_router(releases)
     app.include_router(sessions)
+    app.include_router(streams)
     app.include_router(surveys)
     app.include_router(survey_pages)
     app.include_router(open_to_all)

@@ -7,7 +7,8 @@ from typing import Annotated, Any, cast
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 
-from discreet.curator.sessions import OpenSession, SessionStatus
+from discreet.curator.paid_mechanism import SessionStatus
+from discreet.curator.sessions import OpenSession
 from discreet.errors import DiscreetError
 from discreet.mechanisms.registry import rebuilt
 from discreet.server.errors import HttpError, error_response
@@ -94,7 +95,7 @@ sessions = APIRouter(prefix=f"{api.prefix}/sessions", responses=api.responses)
 async def listed(door: Door, who: Who) -> SessionList:
     """One's own sessions, the latest first; a custodian sees everybody's."""
     every = await door.pool.asked(who, lambda: door.desk.sessions(who).all())
-    return SessionList(sessions=[_shown(each) for each in every])
+    return SessionList(sessions=[shown(each) for each in every])
 
 
 @sessions.post("", responses=_OVER)
@@ -108,7 +109,7 @@ async def opened(asked: SessionOrdered, request: Request, door: Door, who: Who) 
         told.outcome = error_response(refused).kind
         raise
     told.outcome, told.entry = "answered", str(status.entry)
-    return _shown(status)
+    return shown(status)
 
 
 def _opened(door: ApiDoor, who: Who, asked: SessionOrdered) -> SessionStatus:
@@ -132,7 +133,7 @@ async def ask(entry: Entry, asked: SessionAsked, request: Request, door: Door, w
         told.outcome = error_response(refused).kind
         raise
     told.outcome, told.entry = "free", str(entry)
-    return SessionAnswered(answer=answer, session=_shown(status))
+    return SessionAnswered(answer=answer, session=shown(status))
 
 
 def _asked(door: ApiDoor, who: Who, entry: int, asked: SessionAsked) -> tuple[Any, SessionStatus]:
@@ -154,10 +155,11 @@ def _closed(door: ApiDoor, who: Who, entry: int) -> SessionTold:
 
 
 def _told(session: OpenSession[Any]) -> SessionTold:
-    return SessionTold(**_shown(session.status).model_dump(), answers=session.told)
+    return SessionTold(**shown(session.status).model_dump(), answers=session.told)
 
 
-def _shown(value: SessionStatus) -> SessionShown:
+def shown(value: SessionStatus) -> SessionShown:
+    """What is public of a session, as JSON holds it."""
     return SessionShown(
         entry=value.entry,
         time=value.time,

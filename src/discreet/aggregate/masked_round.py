@@ -1,0 +1,226 @@
+"""A round of a masked sum: what each person sends in its four steps, and how the aggregator adds up.
+
+hello      two public keys of this epoch, signed
+boxes      for every other person, sealed: shares of the secret of one's masks and of the seed of one's own mask
+upload     the number under all masks, and a signed word about whom they are shared with
+agreement  a signed word about who survived
+shares     of the seeds of those who survived, of the mask secrets of those who did not: never both
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from discreet.aggregate.masked_sum import MODULUS, MaskedSum
+from discreet.aggregate.members import public_key
+from discreet.aggregate.outbox import Outbox
+from discreet.aggregate.shamir import WIDTH, joined, split
+from discreet.errors import Refusal
+from discreet.ledger.head import genuine, public_part
+from discreet.noise import SECURE, Entropy
+
+_MASK, _BOX = b"discreet-masked-sum-mask\0", b"discreet-masked-sum-box\0"
+_NONCE = bytes(12)  # each key seals one message
+
+
+@dataclass(frozen=True)
+class Hello:
+    """Public keys of one person for one epoch: of masks, and of boxes."""
+
+    masks: str
+    boxes: str
+    signature: str
+
+
+@dataclass(frozen=True)
+class Upload:
+    """A number under its masks, and a signature of those with whom they are shared."""
+
+    number: int
+    signature: str
+
+
+@dataclass(frozen=True)
+class Shares:
+    """What one person tells at the end: shares of seeds of survivors, and of mask secrets of those who failed."""
+
+    seeds: dict[int, int]
+    secrets: dict[int, int]
+
+
+@dataclass
+class Member:
+    """One person's side of one epoch, step by step. Its secrets are in memory only: who restarts has failed."""
+
+    task: MaskedSum
+    epoch: int
+    identity: Ed25519PrivateKey = field(repr=False)
+    outbox: Outbox
+    rng: Entropy = field(default=SECURE, repr=False)
+    _step: int = field(default=0, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        key = public_part(self.identity)
+        if key not in self.task.people:
+            raise Refusal(f"{key} is not among the people of this task")
+        self.place = self.task.people.index(key)
+        self._masks = X25519PrivateKey.from_private_bytes(self.rng.raw(32))
+        self._boxes = X25519PrivateKey.from_private_bytes(self.rng.raw(32))
+        self._seed = self.rng.raw(32)
+        self._hellos: dict[int, Hello] = {}
+        self._held: dict[int, tuple[int, int]] = {}
+        self._survivors: list[int] = []
+
+    def hello(self) -> Hello:
+        """The first step."""
+        masks, boxes = public_key(self._masks).hex(), public_key(self._boxes).hex()
+        return Hello(masks, boxes, self._signed("hello", masks=masks, boxes=boxes))
+
+    def boxes(self, hellos: Mapping[int, Hello]) -> dict[int, bytes]:
+        """The second: a sealed box for everybody who said hello."""
+        self._now(0)
+        for place, one in hellos.items():
+            said = self.task.statement("hello", self.epoch, masks=one.masks, boxes=one.boxes)
+            self._check(place, one.signature, said)
+        if hellos.get(self.place) != self.hello():
+            raise Refusal("expected one's own hello among the others")
+        self._enough(len(hellos))
+        self._hellos = dict(hellos)
+        secret = self._masks.private_bytes_raw()
+        masks, seeds = (split(one, self.task.threshold, hellos, rng=self.rng) for one in (secret, self._seed))
+        self._held = {self.place: (masks[self.place], seeds[self.place])}
+        return {
+            other: self._box(self.place, other).encrypt(_NONCE, _pair(masks[other], seeds[other]), None)
+            for other in hellos
+            if other != self.place
+        }
+
+    def upload(self, value: int, boxes: Mapping[int, bytes]) -> Upload:
+        """The third: the number, masked with everybody whose box arrived. It is on the disk before it leaves."""
+        self._now(1)
+        self._enough(len(boxes) + 1)
+        for other, content in boxes.items():
+            if other == self.place or other not in self._hellos:
+                raise Refusal(f"there is no box from person {other} to person {self.place}")
+            self._held[other] = _unpaired(self._opened(other, content))
+        total = self.task.noise.number(value, rng=self.rng) + _stream(self._seed)
+        for other in boxes:
+            mask = _mask(self._masks, self._hellos[other].masks, self.epoch)
+            total += mask if self.place < other else -mask
+        self.outbox.unsent(self.epoch)
+        self.outbox.keep(self.epoch, (total % MODULUS).to_bytes(8, "big"))
+        return Upload(total % MODULUS, self._signed("masked with", people=sorted(self._held)))
+
+    def agreement(self, uploads: Mapping[int, str]) -> str:
+        """The fourth: one's word on who survived, given the signatures of their uploads."""
+        self._now(2)
+        partners = sorted(self._held)
+        for place, signature in uploads.items():
+            if place not in self._held:
+                raise Refusal(f"person {place} shares no masks with person {self.place}")
+            self._check(place, signature, self.task.statement("masked with", self.epoch, people=partners))
+        self._enough(len(uploads))
+        self._survivors = sorted(uploads)
+        return self._signed("survivors", people=partners, survivors=self._survivors)
+
+    def shares(self, agreements: Mapping[int, str]) -> Shares:
+        """The last: one kind of share of each person, after `threshold` people signed the same word."""
+        self._now(3)
+        said = self.task.statement("survivors", self.epoch, people=sorted(self._held), survivors=self._survivors)
+        for place, signature in agreements.items():
+            self._check(place, signature, said)
+        if len(agreements) < self.task.threshold:
+            raise Refusal(f"{len(agreements)} people agree on who survived, {self.task.threshold} have to")
+        seeds = {place: self._held[place][1] for place in self._survivors}
+        return Shares(seeds, {place: held[0] for place, held in self._held.items() if place not in seeds})
+
+    def _now(self, step: int) -> None:
+        """Each step is taken once, in order; one that is refused ends the epoch for this person."""
+        if self._step != step:
+            raise Refusal(f"this is not the next step of epoch {self.epoch}", hint="each step is taken once")
+        self._step += 1
+
+    def _enough(self, size: int) -> None:
+        if size < self.task.minimum:
+            raise Refusal(
+                f"{size} people are left of {len(self.task.people)}, and noise was measured for {self.task.minimum}",
+                hint="this epoch has no sum",
+            )
+
+    def _signed(self, kind: str, **said: object) -> str:
+        return self.identity.sign(self.task.statement(kind, self.epoch, **said)).hex()
+
+    def _check(self, place: int, signature: str, said: bytes) -> None:
+        if not 0 <= place < len(self.task.people) or not genuine(self.task.people[place], signature, said):
+            raise Refusal(f"a signature is not that of person {place}")
+
+    def _box(self, sender: int, receiver: int) -> AESGCM:
+        other = self._hellos[receiver if sender == self.place else sender].boxes
+        context = _BOX + b"".join(number.to_bytes(8, "big") for number in (self.epoch, sender, receiver))
+        return AESGCM(_derived(self._boxes, other, context))
+
+    def _opened(self, sender: int, content: bytes) -> bytes:
+        try:
+            return self._box(sender, self.place).decrypt(_NONCE, content, None)
+        except InvalidTag:
+            raise Refusal(f"the box from person {sender} is broken") from None
+
+
+def added_up(
+    task: MaskedSum, epoch: int, hellos: Mapping[int, Hello], uploads: Mapping[int, Upload], told: Mapping[int, Shares]
+) -> int:
+    """What the numbers of all survivors add up to without masks, modulo 2^64: the aggregator's part."""
+    if len(uploads) < task.minimum:
+        raise Refusal(f"{len(uploads)} people survived, and noise was measured for {task.minimum}")
+    if len(told) < task.threshold:
+        raise Refusal(f"{len(told)} people told their shares, and {task.threshold} have to")
+    some = dict(sorted(told.items())[: task.threshold])
+    total = sum(upload.number for upload in uploads.values())
+    for place in uploads:
+        seed = joined({teller: shares.seeds[place] for teller, shares in some.items()})
+        total -= _stream(seed.to_bytes(WIDTH, "big")[-32:])
+    for failed in next(iter(some.values())).secrets:
+        secret = joined({teller: shares.secrets[failed] for teller, shares in some.items()})
+        key = X25519PrivateKey.from_private_bytes(secret.to_bytes(WIDTH, "big")[-32:])
+        if public_key(key).hex() != hellos[failed].masks:
+            raise Refusal(f"the shares of person {failed} do not fit together", hint="somebody told a wrong one")
+        for place in uploads:
+            mask = _mask(key, hellos[place].masks, epoch)
+            total -= mask if place < failed else -mask
+    return total % MODULUS
+
+
+def _mask(own: X25519PrivateKey, other: str, epoch: int) -> int:
+    """What two people share: 64 bits of AES in counter mode."""
+    return _stream(_derived(own, other, _MASK + epoch.to_bytes(8, "big")))
+
+
+def _stream(key: bytes) -> int:
+    encryptor = Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor()
+    return int.from_bytes(encryptor.update(bytes(8)), "big")
+
+
+def _derived(own: X25519PrivateKey, other: str, context: bytes) -> bytes:
+    pair = b"".join(sorted((public_key(own), bytes.fromhex(other))))
+    try:
+        secret = own.exchange(X25519PublicKey.from_public_bytes(bytes.fromhex(other)))
+    except ValueError:
+        raise Refusal(f"{other} is no public key") from None
+    return HKDF(algorithm=SHA256(), length=32, salt=None, info=context + pair).derive(secret)
+
+
+def _pair(secret: int, seed: int) -> bytes:
+    return secret.to_bytes(WIDTH, "big") + seed.to_bytes(WIDTH, "big")
+
+
+def _unpaired(content: bytes) -> tuple[int, int]:
+    return int.from_bytes(content[:WIDTH], "big"), int.from_bytes(content[WIDTH:], "big")
