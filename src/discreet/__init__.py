@@ -43,6 +43,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from discreet import aggregate as aggregate
+    from discreet import attack as attack
     from discreet import audit as audit
     from discreet import curator as curator
     from discreet import declared as declared

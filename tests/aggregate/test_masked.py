@@ -13,7 +13,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from doubles import Seeded
 
-from discreet.aggregate import MaskedSum, Member, Outbox, Shares, added_up
+from discreet.aggregate import GaussianShares, MaskedSum, Member, Outbox, Shares, added_up
 from discreet.aggregate.masked_sum import MODULUS
 from discreet.aggregate.shamir import PRIME, joined, split
 from discreet.errors import Refusal
@@ -61,21 +61,21 @@ def test_the_sum_is_that_of_whoever_uploaded_with_their_noise(
 ) -> None:
     noise: list[int] = []
 
-    def counted(task: MaskedSum, value: int, **_: object) -> int:
+    def counted(own: GaussianShares, value: int, **_: object) -> int:
         noise.append(len(noise) * 1000 - 2000)  # known noise, so that the sum is known to the last digit
-        return (value << task.places) + noise[-1]
+        return (value << own.places) + noise[-1]
 
-    monkeypatch.setattr(MaskedSum, "number", counted)
+    monkeypatch.setattr(GaussianShares, "number", counted)
     total = ran(members(tmp_path), gone)
     survivors = [place for place in VALUES if place not in gone[0] | gone[1]]
     true = sum(VALUES[place] for place in survivors)
-    assert TASK.decoded(total) == true + Fraction(sum(noise), 1 << TASK.places)
+    assert TASK.decoded(total) == true + Fraction(sum(noise), 1 << TASK.noise.places)
     assert len(noise) == len(survivors)
 
 
 def test_with_its_noise_the_sum_is_near(tmp_path: Path) -> None:
     found = TASK.decoded(ran(members(tmp_path, seed=5), (set(), {1}, set())))
-    assert abs(found - (sum(VALUES.values()) - VALUES[1])) < 7 * TASK.deviation()
+    assert abs(found - (sum(VALUES.values()) - VALUES[1])) < 7 * TASK.noise.deviation
 
 
 def test_too_few_have_no_sum(tmp_path: Path) -> None:
@@ -178,14 +178,14 @@ def test_any_so_many_shares_give_the_secret_and_fewer_are_uniform() -> None:
 
 def test_noise_is_that_of_the_fewest_honest_survivors() -> None:
     assert TASK.honest == 4
-    assert TASK.honest * TASK.variance == Fraction(100**2) / (2 * HALF)
+    assert TASK.honest * TASK.noise.variance == Fraction(100**2) / (2 * HALF)
     assert TASK.privacy == Concentrated(Fraction(3, 2), 3 * Fraction(1, 2**128))
-    assert TASK.variance * 4**TASK.places >= 64
+    assert TASK.noise.variance * 4**TASK.noise.places >= 64
     fine = MaskedSum("bits", PEOPLE, 1, Fraction(8), 5, 1, 5)
-    assert fine.variance * 4**fine.places >= 64 > fine.variance * 4 ** (fine.places - 1)
+    assert fine.noise.variance * 4**fine.noise.places >= 64 > fine.noise.variance * 4 ** (fine.noise.places - 1)
     rng = Seeded(2)
-    sums = np.array([sum(fine.number(0, rng=rng) for _ in range(5)) for _ in range(1500)]) / 2**fine.places
-    assert abs(float(sums.std()) / fine.deviation(5) - 1) < 0.1
+    sums = np.array([sum(fine.noise.number(0, rng=rng) for _ in range(5)) for _ in range(1500)]) / 2**fine.noise.places
+    assert abs(float(sums.std()) / fine.noise.deviation_of(5) - 1) < 0.1
 
 
 def test_sums_of_shares_are_gaussian_to_the_chance_that_is_promised() -> None:
@@ -224,7 +224,7 @@ def test_what_would_not_be_private_or_not_be_read_is_refused(change: dict[str, o
 def test_shares_of_people_become_numbers_of_people() -> None:
     task = MaskedSum.of("many", [f"{number:064x}" for number in range(100)], 10, HALF, failures="0.3", colluders="0.1")
     assert (task.minimum, task.colluders, task.threshold, task.honest) == (70, 10, 56, 60)
-    assert task.decoded(MODULUS - (5 << task.places)) == -5
+    assert task.decoded(MODULUS - (5 << task.noise.places)) == -5
 
 
 def test_a_stranger_takes_no_part_and_an_epoch_there_is_not_has_no_round(tmp_path: Path) -> None:
@@ -233,4 +233,4 @@ def test_a_stranger_takes_no_part_and_an_epoch_there_is_not_has_no_round(tmp_pat
     with pytest.raises(Refusal, match="from 0 to 2"):
         Member(TASK, 3, KEYS[0], Outbox(tmp_path)).hello()
     with pytest.raises(Refusal, match="from 0 to 100"):
-        TASK.number(101)
+        TASK.noise.number(101)

@@ -9,7 +9,7 @@ import pytest
 from doubles import Seeded
 from scipy import stats
 
-from discreet.aggregate import DilutedGeometric, Logarithms, Sender, StreamSum, dealt, encrypted, opened
+from discreet.aggregate import DilutedGeometric, GaussianShares, Logarithms, Sender, StreamSum, dealt, encrypted, opened
 from discreet.aggregate.group import added, hashed, multiple, read_point, scalar
 from discreet.aggregate.outbox import Outbox
 from discreet.audit import audit
@@ -102,8 +102,18 @@ def test_another_name_is_another_task() -> None:
 
 def test_the_price_is_that_of_all_epochs() -> None:
     assert TASK.privacy == Approximate(5, Fraction(5, 100))
-    with pytest.raises(Refusal, match="two people or more"):
-        StreamSum("one", DilutedGeometric.of(1, "0.01", 1), 1)
+    assert StreamSum("another", GaussianShares(Fraction(1), 4, 4), 3).privacy.delta == Fraction(3, 2**128)
+
+
+def test_gaussian_noise_lies_on_its_grid(tmp_path: Path) -> None:
+    noise = GaussianShares(Fraction(2), 4, 3, 10)
+    task, rng, same = StreamSum("steps", noise, 1), Seeded(8), Seeded(8)
+    people = [Sender(task, key, tmp_path / str(number)) for number, key in enumerate(KEYS[1:])]
+    messages = [one.encrypt(value, 0, rng=rng) for one, value in zip(people, (10, 0, 3, 7), strict=True)]
+    true = Fraction(sum(noise.number(value, rng=same) for value in (10, 0, 3, 7)), 1 << noise.places)
+    assert opened(task, 0, KEYS[0], messages, TABLE) == true
+    assert noise.places == 2
+    assert abs(true - 20) < 7 * noise.deviation
 
 
 def attacked(noise: DilutedGeometric, values: tuple[int, ...], rng: Entropy) -> int:

@@ -7,7 +7,7 @@ import pytest
 
 from discreet.declared.column import Column
 from discreet.declared.group_key import Type
-from discreet.declared.table import MOST_GROUPS_A_UNIT, MOST_ROWS_A_UNIT, Caps, Table, check_caps
+from discreet.declared.table import MOST_GROUPS_A_UNIT, MOST_ROWS_A_UNIT, Caps, Table, check_caps, chosen
 from discreet.errors import Refusal
 
 
@@ -44,3 +44,10 @@ def test_a_unit_is_a_text_or_a_whole_number(kind: Type) -> None:
         return
     with pytest.raises(Refusal, match="two people could become one in it"):
         Table("t", columns, population="p", unit="who")
+
+
+def test_of_names_that_differ_in_case_one_is_meant_if_it_is_spelled_or_the_only_one() -> None:
+    assert chosen("cost", ["Cost", "cost"]) == "cost"
+    assert chosen("COST", ["Cost", "day"]) == "Cost"
+    assert chosen("COST", ["Cost", "cost"]) is None
+    assert chosen("costs", ["Cost", "cost"]) is None

@@ -4,7 +4,12 @@ Nobody is trusted with a single number. The promise is computational: it holds a
 that each scheme names (docs/proofs/aggregate.md).
 """
 
+from discreet.aggregate.block_tree import Block as Block
+from discreet.aggregate.block_tree import TreeMember as TreeMember
+from discreet.aggregate.block_tree import TreeSum as TreeSum
+from discreet.aggregate.block_tree import read_tree as read_tree
 from discreet.aggregate.diluted import DilutedGeometric as DilutedGeometric
+from discreet.aggregate.gaussian_shares import GaussianShares as GaussianShares
 from discreet.aggregate.logarithm import Logarithms as Logarithms
 from discreet.aggregate.masked_round import Hello as Hello
 from discreet.aggregate.masked_round import Member as Member
@@ -16,7 +21,10 @@ from discreet.aggregate.members import agreed as agreed
 from discreet.aggregate.members import dealt as dealt
 from discreet.aggregate.members import public_key as public_key
 from discreet.aggregate.outbox import Outbox as Outbox
+from discreet.aggregate.planner import Forecast as Forecast
+from discreet.aggregate.planner import plan as plan
 from discreet.aggregate.stream_sum import Sender as Sender
 from discreet.aggregate.stream_sum import StreamSum as StreamSum
 from discreet.aggregate.stream_sum import encrypted as encrypted
 from discreet.aggregate.stream_sum import opened as opened
+from discreet.aggregate.sum_task import SumTask as SumTask

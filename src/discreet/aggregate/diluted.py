@@ -9,6 +9,7 @@ from functools import cached_property
 
 from scipy.optimize import minimize_scalar
 
+from discreet.aggregate.gaussian_shares import within
 from discreet.errors import Refusal
 from discreet.exact import ONE, Number, count, exact, positive, probability, share, shown
 from discreet.interval import log
@@ -65,6 +66,16 @@ class DilutedGeometric:
             return ONE
         least = (1 - (log(self.delta) / self.honest).exp()).up
         return min(ONE, Fraction(math.ceil(least * (1 << _DIGITS)), 1 << _DIGITS))
+
+    @property
+    def places(self) -> int:
+        """Binary places behind the point of what is added up: none."""
+        return 0
+
+    def number(self, value: int, *, rng: Entropy = SECURE) -> int:
+        """A person's value with the share of noise."""
+        within(value, self.limit)
+        return value + self.draw(rng=rng)
 
     def draw(self, *, rng: Entropy = SECURE) -> int:
         """The noise of one person."""

@@ -112,7 +112,7 @@ class Member:
             if other == self.place or other not in self._hellos:
                 raise Refusal(f"there is no box from person {other} to person {self.place}")
             self._held[other] = _unpaired(self._opened(other, content))
-        total = self.task.number(value, rng=self.rng) + _stream(self._seed)
+        total = self.task.noise.number(value, rng=self.rng) + _stream(self._seed)
         for other in boxes:
             mask = _mask(self._masks, self._hellos[other].masks, self.epoch)
             total += mask if self.place < other else -mask

@@ -8,17 +8,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
+from discreet.aggregate.gaussian_shares import GaussianShares
 from discreet.errors import Refusal
 from discreet.exact import Number, count, positive, shown
 from discreet.ledger.entry import canonical
 from discreet.ledger.head import is_hex
-from discreet.noise import SECURE, Entropy, gaussian
 from discreet.privacy import Concentrated
-from discreet.privacy.calibrate import gaussian_error
 
 MODULUS = 1 << 64
-_SMOOTH = 64  # variance of a share of noise, at which sums of shares are Gaussian but for a chance far below _APART
-_APART = Fraction(1, 1 << 128)
+_UNHEARD = 1 - Fraction(1, 1 << 40)  # the chance that a sum with noise fits
 _MOST = 1 << 12  # people: everybody shares a mask with everybody
 _MARK = b"discreet-masked-sum\0"
 
@@ -66,7 +64,7 @@ class MaskedSum:
                 f"expected 2 threshold > people + colluders = {size + self.colluders}, got threshold={self.threshold}",
                 hint="else two lists of survivors could be told apart, and one person's masks be taken off twice",
             )
-        if (size * self.limit + self._reach) << self.places >= MODULUS // 2:
+        if (size * self.limit + self.noise.error(_UNHEARD)) << self.noise.places >= MODULUS // 2:
             raise Refusal(f"expected a sum that fits 64 bits, got limit={self.limit} for {size} people")
 
     @classmethod
@@ -89,44 +87,22 @@ class MaskedSum:
     @property
     def privacy(self) -> Concentrated:
         """What all epochs together cost a person who sends in each of them."""
-        return self.epochs * Concentrated(self.rho, _APART)
+        return self.epochs * self.noise.privacy
 
     @property
     def honest(self) -> int:
         """The fewest honest people whose noise is in a sum that is read."""
         return self.minimum - self.colluders
 
-    @property
-    def variance(self) -> Fraction:
-        """Of the noise of one person, in squared units of values."""
-        return Fraction(self.limit) ** 2 / (2 * self.rho * self.honest)
-
     @cached_property
-    def places(self) -> int:
-        """Binary places behind the point of what is added up."""
-        places = 0
-        while self.variance * 4**places < _SMOOTH:
-            places += 1
-        return places
-
-    @cached_property
-    def _reach(self) -> int:
-        return gaussian_error(self.variance * len(self.people), 1 - Fraction(1, 1 << 40)) + 1
-
-    def deviation(self, survivors: int | None = None) -> float:
-        """Standard deviation of the noise of a sum; without a number of survivors, of the largest."""
-        return math.sqrt(float(self.variance) * (len(self.people) if survivors is None else survivors))
-
-    def number(self, value: int, *, rng: Entropy = SECURE) -> int:
-        """A person's value with the share of noise, in units of 2^−places."""
-        if not 0 <= count(value, "value", least=0) <= self.limit:
-            raise Refusal(f"expected a value from 0 to {self.limit}, got {shown(value)}")
-        return (value << self.places) + gaussian(self.variance * 4**self.places, rng=rng)
+    def noise(self) -> GaussianShares:
+        """What each person adds to the value."""
+        return GaussianShares(self.rho, len(self.people), self.honest, self.limit)
 
     def decoded(self, total: int) -> Fraction:
         """The sum with its noise, from what numbers without masks add up to."""
         centred = (total + MODULUS // 2) % MODULUS - MODULUS // 2
-        return Fraction(centred, 1 << self.places)
+        return Fraction(centred, 1 << self.noise.places)
 
     def statement(self, kind: str, epoch: int, **said: object) -> bytes:
         """The bytes under a signature: what kind of statement, in which epoch of which task, and what is said."""

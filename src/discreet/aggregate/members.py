@@ -41,10 +41,9 @@ def agreed(own: X25519PrivateKey, everybody: Sequence[bytes], context: bytes) ->
     mine = public_key(own)
     if len(set(everybody)) != len(everybody) or mine not in everybody:
         raise Refusal("expected public keys that differ, one's own among them")
-    if len(everybody) < 3:
+    if len(everybody) < 2:
         raise Refusal(
-            f"expected an aggregator and two people or more, got {len(everybody)} public keys",
-            hint="a sum over one person is that person's value",
+            f"expected an aggregator and one person or more, got {len(everybody)} public keys",
         )
     place = list(everybody).index(mine)
     total = sum(

@@ -9,14 +9,16 @@ from functools import cached_property
 from pathlib import Path
 
 from discreet.aggregate.diluted import DilutedGeometric
+from discreet.aggregate.gaussian_shares import GaussianShares, within
 from discreet.aggregate.group import LENGTH, Point, added, hashed, multiple, read_point, scalar, written
 from discreet.aggregate.logarithm import Logarithms, size_for
 from discreet.aggregate.outbox import Outbox
 from discreet.errors import Refusal
 from discreet.exact import count, shown
 from discreet.noise import SECURE, Entropy
-from discreet.privacy import Approximate
+from discreet.privacy import Approximate, Concentrated
 
+Noise = DilutedGeometric | GaussianShares
 _MARK = b"discreet-stream-sum\0"
 _UNHEARD = 1 - Fraction(1, 1 << 40)  # the chance that a sum with noise lies where it is looked for
 
@@ -34,28 +36,31 @@ class StreamSum:
     """
 
     name: str
-    noise: DilutedGeometric
+    noise: Noise
     epochs: int
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epochs", count(self.epochs, "epochs"))
-        if self.noise.people < 2:
-            raise Refusal("expected two people or more: a sum over one person is that person's value")
 
     @property
-    def privacy(self) -> Approximate:
+    def privacy(self) -> Approximate | Concentrated:
         """What all epochs together cost a person who sends in each of them."""
         return self.epochs * self.noise.privacy
 
     @cached_property
     def reach(self) -> int:
-        """How far noise carries a sum, but for a chance of one in 2^40."""
-        return self.noise.error(_UNHEARD)
+        """How far noise carries a sum, in units of 2^−places, but for a chance of one in 2^40."""
+        return self.noise.error(_UNHEARD) << self.noise.places
 
     @property
     def span(self) -> int:
         """How many numbers the sum with noise may be."""
-        return self.noise.people * self.noise.limit + 2 * self.reach + 1
+        return self.largest + 2 * self.reach + 1
+
+    @property
+    def largest(self) -> int:
+        """The largest sum of values, in units of 2^−places."""
+        return self.noise.people * self.noise.limit << self.noise.places
 
     def point(self, epoch: int) -> Point:
         """What the encryption of an epoch rests on: a point that belongs to it alone."""
@@ -92,11 +97,10 @@ class Sender:
     def encrypt(self, value: int, epoch: int, *, rng: Entropy = SECURE) -> bytes:
         """The value with this person's share of noise, encrypted: once for each epoch."""
         base = self.task.point(epoch)
-        if not 0 <= count(value, "value", least=0) <= self.task.noise.limit:
-            raise Refusal(f"expected a value from 0 to {self.task.noise.limit}, got {shown(value)}")
+        within(value, self.task.noise.limit)
         outbox = Outbox(self.folder)
         outbox.unsent(epoch)
-        content = encrypted(value + self.task.noise.draw(rng=rng), base, self.exponent)
+        content = encrypted(self.task.noise.number(value, rng=rng), base, self.exponent)
         outbox.keep(epoch, content)
         return content
 
@@ -106,7 +110,7 @@ class Sender:
         return content if content is not None and len(content) == LENGTH else None
 
 
-def opened(task: StreamSum, epoch: int, exponent: int, messages: Sequence[bytes], table: Logarithms) -> int:
+def opened(task: StreamSum, epoch: int, exponent: int, messages: Sequence[bytes], table: Logarithms) -> Fraction:
     """The sum of an epoch, with its noise, from the messages of all people and the exponent of the aggregator."""
     if len(messages) != task.noise.people:
         raise Refusal(
@@ -115,11 +119,10 @@ def opened(task: StreamSum, epoch: int, exponent: int, messages: Sequence[bytes]
         )
     points = [read_point(each) for each in messages]
     points.append(task.point(epoch).multiply(scalar(exponent)))
-    most = task.noise.people * task.noise.limit + task.reach
-    found = table(added(points), -task.reach, most)
+    found = table(added(points), -task.reach, task.largest + task.reach)
     if found is None:
         raise Refusal(
             f"the messages of epoch {epoch} add up to nothing that can be read",
             hint="somebody sent another epoch's message, one for another task, or a value out of range",
         )
-    return found
+    return Fraction(found, 1 << task.noise.places)

@@ -1,0 +1,29 @@
+"""What an adversary does with what was released.
+
+An attack sees answers, and what everybody knows: never a row. It takes a function that asks, or the answers
+themselves, and returns its guess; `Outcome` says how much of the guess was right, what a guesser without answers gets,
+and what a promise of privacy lets anybody get at most. `difference` and `everyone_but` take two answers apart,
+`averaged` asks again and again, `exhausted` asks until nothing is left; `least_squares`, `linear_program` and
+`exhaustive` reconstruct secrets from counts (Dinur & Nissim 2003), and `scale_enough` says how much noise so many
+questions need.
+"""
+
+from discreet.attack.ceiling import ceiling as ceiling
+from discreet.attack.ceiling import ceiling_of_many as ceiling_of_many
+from discreet.attack.ceiling import questions_borne as questions_borne
+from discreet.attack.ceiling import scale_enough as scale_enough
+from discreet.attack.difference import Average as Average
+from discreet.attack.difference import averaged as averaged
+from discreet.attack.difference import difference as difference
+from discreet.attack.difference import everyone_but as everyone_but
+from discreet.attack.difference import exhausted as exhausted
+from discreet.attack.difference import partial_sums as partial_sums
+from discreet.attack.outcome import Outcome as Outcome
+from discreet.attack.outcome import scored as scored
+from discreet.attack.reconstruct import exhaustive as exhaustive
+from discreet.attack.reconstruct import least_squares as least_squares
+from discreet.attack.reconstruct import linear_program as linear_program
+from discreet.attack.reconstruct import predicted as predicted
+from discreet.attack.subset import Subset as Subset
+from discreet.attack.subset import matrix as matrix
+from discreet.attack.subset import subsets as subsets

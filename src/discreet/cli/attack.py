@@ -1,0 +1,210 @@
+"""`discreet attack`: what an adversary does with answers about made-up people, exact ones and those of a curator."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from enum import StrEnum
+from fractions import Fraction
+from math import isqrt, nextafter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from discreet.cli.options import NoHome, new_app, option
+from discreet.cli.printing import AsFormat, Format, busy, print_rows
+from discreet.errors import Refusal
+from discreet.exact import nonnegative, positive
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from discreet.attack import Outcome, Subset
+    from discreet.curator import Curator
+
+    Bits = NDArray[np.int64]
+
+app = new_app()
+
+Row = tuple[object, ...]
+
+_HEAD = ("answers", "attack", "questions", "recovered", "of", "share", "blind", "ceiling")
+_NUMBERS = _HEAD[2:]
+_AT_ONCE = 64  # sums in one question
+_AGAIN = 20  # times that the curator is asked the same
+_UNCOUNTED = 200  # times that a system is asked which draws anew and counts nothing
+
+People = Annotated[int, option("N", "How many people are made up.")]
+Price = Annotated[str, option("E", "The curator's whole budget.")]
+
+
+class Method(StrEnum):
+    """How secrets are computed from counts."""
+
+    squares = "least-squares"
+    program = "linear-program"
+    exhaustive = "exhaustive"
+
+
+@app.callback()
+def attack() -> None:
+    """What an adversary does with answers: made-up people with a secret each, and who learns it.
+
+    Every person is made up for the attack; no home is looked into.
+    """
+
+
+@app.command()
+def difference(
+    *,
+    n: People = 64,
+    epsilon: Price = "1",
+    _home: NoHome = None,
+    form: AsFormat = Format.table,
+) -> None:
+    """Take answers apart by subtraction: of the first k and the first k - 1, and of everyone but one."""
+    from discreet.attack import averaged, ceiling_of_many, everyone_but, partial_sums, scored
+    from discreet.mechanisms import Laplace
+    from discreet.privacy import Pure
+
+    total, people = positive(epsilon, "--epsilon"), _people(n)
+    everyone = range(n)
+
+    def each_but(ask: Callable[[frozenset[int]], float]) -> list[bool]:
+        return [everyone_but(ask, everyone, host) > 0.5 for host in everyone]
+
+    def true_sum(who: frozenset[int]) -> int:
+        return int(people[sorted(who)].sum())
+
+    noisy = Laplace(1 / total)
+    rows = [
+        _row("exact", "Q(k) - Q(k-1)", n, scored(partial_sums(lambda k: true_sum(frozenset(range(k))), n), people)),
+        _row("exact", "everyone but one", n + 1, scored(each_but(true_sum), people)),
+        _row(
+            "noise, never counted",
+            f"everyone but one, {_UNCOUNTED} times",
+            2 * n * _UNCOUNTED,
+            scored(each_but(lambda who: averaged(lambda: noisy(true_sum(who)), _UNCOUNTED).mean), people),
+        ),
+    ]
+    with busy("asking a curator"), _curator(people, total, ("sums", "others")) as curator:
+        sums = partial_sums(lambda k: _told(curator, f"FROM sums WHERE seat < {k}", total / n), n)
+        rows.append(_row("curator", "Q(k) - Q(k-1)", n, scored(sums, people, ceiling_of_many(Pure(total / n), n))))
+
+        def paid(who: frozenset[int]) -> float:
+            left_out = [str(seat) for seat in everyone if seat not in who]
+            where = f" WHERE seat <> {left_out[0]}" if left_out else ""
+            return averaged(lambda: _told(curator, f"FROM others{where}", total / (n + 1)), _AGAIN).mean
+
+        told = scored(each_but(paid), people, ceiling_of_many(Pure(total / (n + 1)), n + 1))
+        rows.append(_row("curator", f"everyone but one, {_AGAIN} times", n + 1, told))
+    _print(form, rows)
+
+
+@app.command()
+def reconstruct(  # noqa: PLR0913  # one option for each thing that the attack rests on
+    *,
+    n: People = 256,
+    questions: Annotated[int | None, option("M", "How many counts are asked, by default four for each person.")] = None,
+    epsilon: Price = "1",
+    error: Annotated[str, option("C", "Bounded noise to compare with: up to C·√n off.")] = "0.25",
+    method: Annotated[Method, typer.Option("--method", help="How the secrets are computed.")] = Method.squares,
+    _home: NoHome = None,
+    form: AsFormat = Format.table,
+) -> None:
+    """Recover everybody's secret from counts over random subsets, as by Dinur and Nissim."""
+    import numpy as np
+
+    from discreet.attack import ceiling_of_many, matrix, scored, subsets
+    from discreet.noise import below
+    from discreet.privacy import Pure
+
+    total, people = positive(epsilon, "--epsilon"), _people(n)
+    asked = 4 * n if questions is None else questions
+    if asked < 1:
+        raise Refusal(f"--questions takes a whole number from 1 on, got {asked}")
+    far = isqrt(int(nonnegative(error, "--error") ** 2 * n))
+    chosen = subsets(asked)
+    members = matrix(chosen, n)
+    true = members @ people
+    off = np.array([below(2 * far + 1) - far for _ in range(asked)])
+    rows = [
+        _row("exact", method.value, asked, scored(_solved(method, members, true, 0), people)),
+        _row(f"at most {far} off", method.value, asked, scored(_solved(method, members, true + off, far), people)),
+    ]
+    with busy("asking a curator"), _curator(people, total, ("people",)) as curator:
+        told = np.array(list(_counts(curator, chosen, total)))
+    guess = _solved(method, members, told, None)
+    rows.append(
+        _row("curator", method.value, asked, scored(guess, people, ceiling_of_many(Pure(total / asked), asked)))
+    )
+    _print(form, rows)
+
+
+def _solved(method: Method, members: NDArray[np.float64], told: NDArray[np.float64], error: float | None) -> Bits:
+    from discreet.attack import exhaustive, least_squares, linear_program
+
+    if method is Method.program:
+        return linear_program(members, told, error)
+    return (least_squares if method is Method.squares else exhaustive)(members, told)
+
+
+def _people(n: int) -> Bits:
+    """A fair coin for each of so many made-up people."""
+    import numpy as np
+
+    from discreet.exact import HALF
+    from discreet.noise import SECURE, flips
+
+    if not 2 <= n <= 4096:
+        raise Refusal(f"--n takes a whole number from 2 to 4096, got {n}")
+    return np.asarray(flips(HALF, n, rng=SECURE), dtype=np.int64)
+
+
+@contextmanager
+def _curator(people: Bits, epsilon: Fraction, tables: Sequence[str]) -> Iterator[Curator]:
+    """A curator of the made-up people, once for each table, with the whole budget on each."""
+    import pyarrow as pa
+
+    from discreet.curator import Curator
+    from discreet.curator.custody import Custody, Declared, found_home
+
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder) / "home"
+        found_home(home, practice=True)
+        rows = pa.table({"seat": list(range(len(people))), "secret": people.tolist()})
+        for table in tables:
+            Custody(home).add(table, rows, Declared(unit="row", epsilon=epsilon, bounds={"secret": (0, 1)}))
+        yield Curator(home)
+
+
+def _told(curator: Curator, rest: str, epsilon: Fraction) -> float:
+    return float(str(curator.query(f"SELECT sum(secret) {rest}", epsilon=epsilon).rows[0][0]))
+
+
+def _counts(curator: Curator, chosen: Sequence[Subset], epsilon: Fraction) -> Iterator[float]:
+    """The sum over each subset, many in one question: the price of each is the same share of the budget."""
+    for start in range(0, len(chosen), _AT_ONCE):
+        part = chosen[start : start + _AT_ONCE]
+        sums = (f"sum(secret) FILTER (WHERE {subset.condition('seat')}) AS q{k}" for k, subset in enumerate(part))
+        price = epsilon * len(part) / len(chosen)
+        answer = curator.query(f"SELECT {', '.join(sums)} FROM people", epsilon=price)  # noqa: S608  # our own subsets
+        yield from (float(str(cell)) for cell in answer.rows[0])
+
+
+def _row(answers: str, attack: str, questions: int, outcome: Outcome) -> Row:
+    ceiling = None if outcome.ceiling is None else nextafter(float(outcome.ceiling), 2)
+    return (answers, attack, questions, outcome.right, outcome.of, outcome.share, float(outcome.blind), ceiling)
+
+
+def _print(form: Format, rows: Sequence[Row]) -> None:
+    """Shares as they are for programs, in per cent for people."""
+    if form is Format.table:
+        rows = [
+            (*row[:5], *(None if cell is None else f"{100 * float(str(cell)):.1f} %" for cell in row[5:]))
+            for row in rows
+        ]
+    print_rows(form, _HEAD, rows, _NUMBERS)
