@@ -164,6 +164,7 @@ def test_no_density_is_further_from_a_neighbours_than_was_paid_for(
     assert max(lost) >= 4 * (0.2 if center else 0.45)
 
 
+@pytest.mark.slow
 def test_a_component_of_digits_is_near_the_best_one() -> None:
     x = load_digits().data / 8 - 1
     x /= np.linalg.norm(x, axis=1, keepdims=True)

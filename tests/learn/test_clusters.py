@@ -19,6 +19,7 @@ from discreet.learn.mixture import LEAST, Laws, shared_sums, shares
 from discreet.learn.partition_sums import ONE, CellNoise, Room, cell_sums, nearest_sums
 from discreet.learn.price import rho_of
 from discreet.learn.seeding import levels_for, pictured
+from discreet.mechanisms import Column, Frame
 from discreet.privacy import Pure, Replace
 
 UNIT, HALF, RARE = Fraction(1), Fraction(1, 2), Fraction(1, 10**6)
@@ -102,10 +103,15 @@ def inertia(x: Any, centers: Any) -> float:  # noqa: ANN401
 def test_at_a_price_people_pay_rows_are_nearly_as_near_as_without_noise(given: dict[str, Any], worse: float) -> None:
     x = blobs()
     plain = cluster.KMeans(5, n_init=5, random_state=0).fit(x)
-    ours = KMeans(5, epsilon=1, **({"bounds": (-1, 1)} | given)).fit(x)
-    assert inertia(x, ours.cluster_centers_) < worse * inertia(x, plain.cluster_centers_)
-    assert ours.sizes_.sum() == pytest.approx(len(x), rel=0.05)
-    assert (ours.predict(x) == ours.transform(x).argmin(axis=1)).all()
+    names = tuple("abcd")
+    columns = [Column(name, bounds=(-1, 1)) for name in names]
+    relation = Frame.of(dict(zip(names, x.T, strict=True)), *columns)
+    price = {"epsilon": UNIT, **{name: Fraction(value) for name, value in given.items()}}
+    ours = KMeansClusters(names, 5, **price)(relation, rng=Seeded(1))  # type: ignore[arg-type]
+    assert inertia(x, np.array(ours.centers)) < worse * inertia(x, plain.cluster_centers_)
+    assert sum(ours.sizes) == pytest.approx(len(x), rel=0.05)
+    told = KMeans(5, epsilon=1, bounds=(-1, 1)).fit(x[:500])
+    assert (told.predict(x) == told.transform(x).argmin(axis=1)).all()
 
 
 def test_features_of_other_units_count_in_those_units() -> None:

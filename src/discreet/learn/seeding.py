@@ -14,7 +14,7 @@ import numpy as np
 from discreet.learn.partition_sums import ONE, CellNoise, Places, Reals, cell_sums
 from discreet.noise import SECURE, Entropy
 
-_RESTARTS, _ROUNDS = 12, 25
+_RESTARTS, _ROUNDS = 40, 25
 _FAINT, _CUT = 2.0, 6.0  # standard deviations of noise: rows of a cell that is there, and of one that is worth cutting
 
 
@@ -75,7 +75,10 @@ def suited(picture: Picture, clusters: int, reach: Reals, rng: Entropy = SECURE)
             near = _far(picture.points, centers).argmin(axis=1)
             weight = np.bincount(near, picture.weights, clusters)
             sums = np.column_stack([np.bincount(near, picture.weights * own, clusters) for own in picture.points.T])
+            before = centers
             centers = np.where(weight[:, np.newaxis] > 0, sums / np.maximum(weight, 1e-300)[:, np.newaxis], centers)
+            if np.array_equal(before, centers):
+                break
         far = float(_far(picture.points, centers).min(axis=1) @ picture.weights)
         if far < least:
             best, least = centers, far
