@@ -20,6 +20,7 @@ from browser import NARROW
 from console.conftest import Place, Watched, opened, settled, watched
 from playwright.sync_api import Browser, Locator, Page, expect
 
+import discreet as dp
 from discreet.curator.custody import Custody
 from discreet.curator.significant_digits import measured
 from discreet.desk import HOME, Desk
@@ -89,6 +90,21 @@ def test_what_is_left_of_a_session_stands_with_its_budget(
             page = shown(visitor, "ann", "/history")
             expect(page.locator(".d-asked").first).to_contain_text("a session of sparse-vector")
             expect(page.locator(".d-asked").first).not_to_contain_text("has no answer")
+
+
+@pytest.mark.slow
+def test_a_stream_grows_while_somebody_looks(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> None:
+    with opened(tmp_path_factory.mktemp("streams"), epsilon=500) as place:
+        db = dp.open(place.home)
+        stream = db.open_stream("live", unit="patient", horizon=9, by={"region": ["north", "<b>"]}, epsilon=100)
+        stream.push({"patient": [1, 2], "region": ["north", "north"]})
+        with watched(chromium, place) as visitor:
+            page = shown(visitor, "ann", "/budget")
+            live = page.get_by_role("region", name="Stream live")
+            expect(live).to_contain_text("1 of 9 steps, open. Protected are all rows of one patient")
+            expect(live.locator(".d-wide-picture polyline")).to_have_count(2)
+            stream.push({"patient": [3], "region": ["north"]})
+            expect(live).to_contain_text("2 of 9 steps, open", timeout=30_000)
 
 
 # budget ---------------------------------------------------------------------------------------------------------------

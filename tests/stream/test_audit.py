@@ -31,7 +31,7 @@ def stepwise(counter: Any) -> Callable[..., list[int]]:  # noqa: ANN401
 
 
 def held(name: str, counter: Any, samples: int) -> None:  # noqa: ANN401
-    for way in (counter, stepwise(counter)) if hasattr(counter, "push") else (counter,):
+    for way in (counter, stepwise(counter)) if hasattr(counter, "horizon") and hasattr(counter, "push") else (counter,):
         rng = Seeded(crc32(f"{name} {samples}".encode()))
         verdict = audit(way, counter.pairs(), counter.privacy, samples=samples, alpha=ALPHA, rng=rng)
         assert not verdict.refuted, str(verdict)

@@ -10,11 +10,12 @@ from functools import partial
 
 from nicegui import ui
 
-from discreet.console import prices, theme
+from discreet.console import prices, streams, theme
 from discreet.console.history import PaidQuestion, grouped
 from discreet.console.layout import page, styles, trouble
 from discreet.console.pages import Visit
 from discreet.console.prices import figure, moment
+from discreet.console.streams import StreamRead
 from discreet.curator.explain import said
 from discreet.curator.paid_mechanism import SessionStatus
 from discreet.curator.purchase import PastPayment
@@ -47,12 +48,13 @@ class _BudgetRead:
     receipts: Sequence[PastPayment]
     usual: Mapping[str, BudgetLoss]  # what a question about a population costs if nobody names a price
     sessions: Sequence[SessionStatus]
+    streams: Sequence[StreamRead]
 
 
 @page("/budget")
 async def budget(visit: Visit) -> None:
     """The page."""
-    styles("records.css")
+    styles("releases.css", "records.css")
     theme.lead(
         "Every answer tells a little about the people in the data, and has a price for it. All prices together stay "
         "below a limit that was set once. When it is spent, nothing more is answered."
@@ -66,6 +68,8 @@ async def budget(visit: Visit) -> None:
             with shown:
                 for name in sorted(read.accounts, key=lambda name: read.accounts[name].retired):  # those last
                     _population(name, read, visit, lifted)
+                if read.streams:
+                    streams.growing(visit, read.streams)
                 if not read.accounts:
                     theme.empty("There is no budget yet.", "It comes with the first table.", "donut_large")
 
@@ -81,7 +85,7 @@ async def budget(visit: Visit) -> None:
 
 def _seen(desk: Desk, who: Visitor) -> _BudgetRead:
     accounts, people, sessions = desk.accounts(who), desk.people(who), desk.sessions(who).all()
-    return _BudgetRead(accounts, people, desk.history(who), _usual(desk, who), sessions)
+    return _BudgetRead(accounts, people, desk.history(who), _usual(desk, who), sessions, streams.seen(desk, who))
 
 
 def _usual(desk: Desk, who: Visitor) -> dict[str, BudgetLoss]:

@@ -1,0 +1,36 @@
+"""The demonstration and the planner as a person meets them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from commandline import discreet
+
+from discreet.aggregate import plan
+from discreet.aggregate.planner import curator_deviation
+
+
+def test_the_street_is_shown(tmp_path: Path) -> None:
+    done = discreet(tmp_path, "sum", "demo")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "House 7 wants to send again. Refused: a number was encrypted for epoch 1 already" in done.stdout
+    assert "epoch 1 has 19 of 20 messages" in done.stdout
+    assert done.stdout.count("the sum that is read is") == 3
+    assert "of 18 houses" in done.stdout
+
+
+def test_the_plan_is_that_of_python(tmp_path: Path) -> None:
+    asked = ("sum", "plan", "--people", "1000", "--failures", "3", "--honest", "0.8", "--limit", "4")
+    found = {one["scheme"]: one for one in json.loads(discreet(tmp_path, *asked, "--format", "json").stdout)}
+    for one in plan(1000, 3, 1, "1e-6", limit=4, honest="0.8"):
+        assert found[one.scheme]["deviation"] == one.deviation
+    assert found["curator"]["deviation"] == curator_deviation(1, 4)
+    assert found["diluted"]["remark"] == "everybody has to be there"
+    table = discreet(tmp_path, *asked).stdout
+    assert "masks of people who fail" in table
+    refused = discreet(tmp_path, "sum", "plan", "--people", "10", "--failures", "10")
+    assert (refused.returncode, refused.stderr) == (
+        2,
+        "refused: expected failures < people, got failures=10 people=10\n",
+    )
