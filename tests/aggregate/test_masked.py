@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from covering import Coverage
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from doubles import Seeded
 
@@ -147,20 +148,28 @@ def test_a_broken_box_and_a_wrong_share_are_noticed(tmp_path: Path) -> None:
     mine = {other: boxes[other][0] for other in range(1, 7)}
     with pytest.raises(Refusal, match="box from person 3 is broken"):
         people[0].upload(1, {**mine, 3: mine[4]})
-    wrong = Shares(dict.fromkeys(range(5), 1), {5: 1, 6: 1})
     uploads = {
-        place: one.upload(1, {i: box[place] for i, box in boxes.items() if i != place})
+        place: one.upload(1, {other: box[place] for other, box in boxes.items() if other != place})
         for place, one in people.items()
         if place > 0
     }
+    wrong = Shares(dict.fromkeys(uploads, 1), {0: 1})
     with pytest.raises(Refusal, match="do not fit together"):
-        added_up(
-            TASK,
-            0,
-            hellos,
-            uploads,
-            {p: replace(wrong, seeds=dict.fromkeys(range(7), 1)) for p in range(5)},
-        )
+        added_up(TASK, 0, hellos, uploads, dict.fromkeys(range(1, 7), wrong))
+    for other in (replace(wrong, seeds=dict.fromkeys(range(7), 1)), replace(wrong, secrets={})):
+        with pytest.raises(Refusal, match="other people than those who uploaded"):
+            added_up(TASK, 0, hellos, uploads, {**dict.fromkeys(range(1, 7), wrong), 2: other})
+
+
+def test_a_value_out_of_range_may_be_said_again(tmp_path: Path) -> None:
+    people = members(tmp_path)
+    hellos = {place: one.hello() for place, one in people.items()}
+    boxes = {place: one.boxes(hellos) for place, one in people.items()}
+    mine = {place: box[0] for place, box in boxes.items() if place}
+    for value in (-1, 101):
+        with pytest.raises(Refusal):
+            people[0].upload(value, mine)
+    people[0].upload(100, mine)
 
 
 def test_any_so_many_shares_give_the_secret_and_fewer_are_uniform() -> None:
@@ -186,6 +195,9 @@ def test_noise_is_that_of_the_fewest_honest_survivors() -> None:
     rng = Seeded(2)
     sums = np.array([sum(fine.noise.number(0, rng=rng) for _ in range(5)) for _ in range(1500)]) / 2**fine.noise.places
     assert abs(float(sums.std()) / fine.noise.deviation_of(5) - 1) < 0.1
+    five = GaussianShares(fine.rho, 5, fine.honest)
+    for confidence in (0.5, 0.95):
+        assert not Coverage(int((np.abs(sums) <= five.error(confidence)).sum()), 1500).refuted(confidence)
 
 
 def test_sums_of_shares_are_gaussian_to_the_chance_that_is_promised() -> None:
@@ -224,6 +236,8 @@ def test_what_would_not_be_private_or_not_be_read_is_refused(change: dict[str, o
 def test_shares_of_people_become_numbers_of_people() -> None:
     task = MaskedSum.of("many", [f"{number:064x}" for number in range(100)], 10, HALF, failures="0.3", colluders="0.1")
     assert (task.minimum, task.colluders, task.threshold, task.honest) == (70, 10, 56, 60)
+    none = MaskedSum.of("all", [f"{number:064x}" for number in range(100)], 10, HALF, failures=0, colluders=0)
+    assert (none.minimum, none.colluders, none.threshold, none.honest) == (100, 0, 51, 100)
     assert task.decoded(MODULUS - (5 << task.noise.places)) == -5
 
 

@@ -140,24 +140,6 @@ def test_who_names_an_error_gets_a_price_for_it(tmp_path: Path, changes: dict[st
         assert error * Fraction(6, 10) <= found.tag.error <= error
 
 
-def test_a_model_is_trained_with_its_price_before_and_listed_like_any_release(desk: Desk) -> None:
-    parts = {"estimator": "logistic-regression", "label": "urgent", "delta": "1e-9"}
-    plan = ReleaseDraft("visits", ("cost", "urgent"), "model", name="Who is urgent", max_rows="3", parts=parts)
-    quote = quoted(desk, HOME, plan, PriceWish(price=Fraction(1, 2)))
-    assert quote.tag.price == Approximate("0.5", "1e-9")
-    assert quote.shape == "2 numbers"
-    assert quote.tag.columns == (("the model", None),)  # its error is not known, and it says so
-    entry = desk.published(HOME, quote.order).entry
-    [listed] = [each for each in desk.releases(HOME) if each.entry == entry]
-    assert (listed.name, listed.loss) == ("Who is urgent", Approximate("0.5", "1e-9"))
-    assert list(desk.release(HOME, entry).to_arrow()) == ["model"]
-    assert downloads.certified(desk, HOME, entry).guarantee == Approximate("0.5", "1e-9")
-    for wrong, where in (({**parts, "estimator": "none"}, "estimator"), ({**parts, "label": "region"}, "label")):
-        with pytest.raises(Refusal) as raised:
-            quoted(desk, HOME, replace(plan, parts=wrong), PriceWish())
-        assert raised.value.field == where
-
-
 def test_who_names_an_error_that_is_known_after_paying_is_told_so(desk: Desk) -> None:
     plan = ReleaseDraft("visits", ("cost",), "ranges", max_rows="3")
     assert quoted(desk, HOME, plan, PriceWish()).tag.columns == (("any count", None),)

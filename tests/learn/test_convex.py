@@ -371,6 +371,18 @@ def test_a_ridge_that_nobody_named_follows_from_public_facts_and_a_bought_count(
     assert named.counted(whole, Seeded(1)) == 0
 
 
+def test_columns_of_any_size_are_fitted_alike() -> None:
+    """Ages in years or in seconds: bounds scale a column, and what is predicted stays."""
+    x, y = blobs(2000)
+    units = np.array([1e6, 1e-4])
+    given: dict[str, Any] = {"delta": RARE, "classes": (0, 1), "alpha": 1}
+    plain = LogisticRegression(40, bounds=(-4, 4), **given).fit(x, y)
+    ends = ([-4e6, -4e-4], [4e6, 4e-4])
+    other = LogisticRegression(40, bounds=ends, **given).fit(x * units, y)
+    assert other.coef_ * units == pytest.approx(plain.coef_, rel=0.05, abs=0.05)
+    assert np.mean(other.predict(x * units) == plain.predict(x)) > 0.99
+
+
 def test_rows_of_no_class_count_not_at_all() -> None:
     x, y = blobs(400)
     columns = [Column("a", bounds=(-1, 1)), Column("y", keys=("no", None, "yes"))]

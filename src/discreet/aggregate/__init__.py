@@ -27,3 +27,4 @@ from discreet.aggregate.stream_sum import Sender as Sender
 from discreet.aggregate.stream_sum import StreamSum as StreamSum
 from discreet.aggregate.stream_sum import encrypted as encrypted
 from discreet.aggregate.stream_sum import opened as opened
+from discreet.aggregate.sum_task import SumTask as SumTask

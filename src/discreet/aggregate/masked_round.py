@@ -20,6 +20,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
+from discreet.aggregate.gaussian_shares import within
 from discreet.aggregate.masked_sum import MODULUS, MaskedSum
 from discreet.aggregate.members import public_key
 from discreet.aggregate.outbox import Outbox
@@ -106,6 +107,7 @@ class Member:
 
     def upload(self, value: int, boxes: Mapping[int, bytes]) -> Upload:
         """The third: the number, masked with everybody whose box arrived. It is on the disk before it leaves."""
+        within(value, self.task.limit)  # a slip of the finger does not end the epoch
         self._now(1)
         self._enough(len(boxes) + 1)
         for other, content in boxes.items():
@@ -184,11 +186,14 @@ def added_up(
     if len(told) < task.threshold:
         raise Refusal(f"{len(told)} people told their shares, and {task.threshold} have to")
     some = dict(sorted(told.items())[: task.threshold])
+    failures = set(next(iter(some.values())).secrets)
+    if any(set(shares.seeds) != set(uploads) or set(shares.secrets) != failures for shares in some.values()):
+        raise Refusal("people told shares of other people than those who uploaded", hint="somebody told a wrong list")
     total = sum(upload.number for upload in uploads.values())
     for place in uploads:
         seed = joined({teller: shares.seeds[place] for teller, shares in some.items()})
         total -= _stream(seed.to_bytes(WIDTH, "big")[-32:])
-    for failed in next(iter(some.values())).secrets:
+    for failed in sorted(failures):
         secret = joined({teller: shares.secrets[failed] for teller, shares in some.items()})
         key = X25519PrivateKey.from_private_bytes(secret.to_bytes(WIDTH, "big")[-32:])
         if public_key(key).hex() != hellos[failed].masks:

@@ -10,7 +10,7 @@ from functools import cached_property
 
 from discreet.aggregate.gaussian_shares import GaussianShares
 from discreet.errors import Refusal
-from discreet.exact import Number, count, positive, shown
+from discreet.exact import Number, count, nonnegative, positive, shown
 from discreet.ledger.entry import canonical
 from discreet.ledger.head import is_hex
 from discreet.privacy import Concentrated
@@ -81,7 +81,7 @@ class MaskedSum:
     ) -> MaskedSum:
         """The one for the largest shares of people who fail and who work with the aggregator."""
         keys = tuple(people)
-        bad, gone = (math.floor(positive(part, "share") * len(keys)) for part in (colluders, failures))
+        bad, gone = (math.floor(nonnegative(part, "a share of people") * len(keys)) for part in (colluders, failures))
         return cls(name, keys, limit, Fraction(rho), len(keys) - gone, bad, (len(keys) + bad) // 2 + 1, epochs)
 
     @property

@@ -28,10 +28,10 @@ from discreet.learn.clusters_model import Clusters as Clusters
 from discreet.learn.convex_risk import ConvexRisk as ConvexRisk
 from discreet.learn.convex_risk import HingeRisk as HingeRisk
 from discreet.learn.convex_risk import HuberRisk as HuberRisk
-from discreet.learn.convex_risk import KernelRisk as KernelRisk
 from discreet.learn.convex_risk import LogisticRisk as LogisticRisk
 from discreet.learn.exponential_components import ExponentialComponents as ExponentialComponents
 from discreet.learn.functional import FunctionalLogistic as FunctionalLogistic
+from discreet.learn.kernel_risk import KernelRisk as KernelRisk
 from discreet.learn.kmeans import KMeansClusters as KMeansClusters
 from discreet.learn.least_squares import LeastSquares as LeastSquares
 from discreet.learn.low_rank import MatrixFactors as MatrixFactors

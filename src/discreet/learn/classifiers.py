@@ -16,9 +16,10 @@ from discreet.declared.column import Column
 from discreet.errors import Refusal
 from discreet.exact import Number, exact
 from discreet.learn.classifier_model import chosen_of
-from discreet.learn.convex_risk import HingeRisk, KernelRisk, LogisticRisk
+from discreet.learn.convex_risk import HingeRisk, LogisticRisk
 from discreet.learn.estimator import ArgumentRefusal, PrivateEstimator, optional
 from discreet.learn.functional import FunctionalLogistic
+from discreet.learn.kernel_risk import KernelRisk
 from discreet.mechanisms.memory_relation import places_of
 from discreet.privacy import AddRemove, Neighbours, Replace
 

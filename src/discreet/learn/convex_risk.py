@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from discreet.declared.group_key import Key
 from discreet.declared.table import Outline, column_of, grid_of
 from discreet.errors import Refusal
-from discreet.exact import count, nonnegative, positive, probability, shown, spoken
-from discreet.learn.classifier_model import KernelClassifier, LinearClassifier, lifted
+from discreet.exact import nonnegative, positive, probability, shown, spoken
+from discreet.learn.classifier_model import LinearClassifier
 from discreet.learn.design import Design, Reals, Scale, Steps
 from discreet.learn.losses import Huber, Logistic, Loss, SmoothHinge, Softmax
 from discreet.learn.model import LinearModel
@@ -31,7 +31,7 @@ from discreet.privacy import AddRemove, Approximate, Neighbours
 
 _MOST_CLASSES = 1000
 _NARROWEST, _WIDEST = Fraction(1, 100), 1000  # of what is rounded of a loss; beyond doubles find few minima
-_MOST_WEIGHT = 10**9
+MOST_WEIGHT = 10**9
 _ZERO = 24  # times the scale of the noise on the grid: beyond it is less often than once in e²⁴
 _CERTIFIED = 0.875  # of what a solver may be off: the rest is for adding noise to what it found, in doubles
 
@@ -67,8 +67,8 @@ class _Risk(OverRows):
             fit_intercept=yes_or_no(self.fit_intercept, "fit_intercept"),
             data_norm=None if self.data_norm is None else positive(self.data_norm, "data_norm"),
         )
-        _least_and_most(self.alpha or Fraction(0), "alpha", Fraction(0), _MOST_WEIGHT)
-        _least_and_most(self.l1, "l1", Fraction(0), _MOST_WEIGHT)
+        least_and_most(self.alpha or Fraction(0), "alpha", Fraction(0), MOST_WEIGHT)
+        least_and_most(self.l1, "l1", Fraction(0), MOST_WEIGHT)
         if not self.delta:
             raise Refusal(
                 "this fit needs a delta, if a tiny one: its solver computes in doubles", hint="say delta=1e-12"
@@ -138,12 +138,14 @@ class _Risk(OverRows):
         vector = float(noise.scale) * draw(shape[0] * shape[1], rng=rng).reshape(shape)
         rows, told = design.rows(relation, self.label, rng, number=self.numeric)
         labels, there = self.read(relation, told)
-        rows = rows[there] if lift is None else lift(rows[there])
+        if not there.all():
+            rows, labels = rows[there], labels[there]
+        rows = rows if lift is None else lift(rows)
         inside = noise.where == "objective"
         tilt = vector if inside else np.zeros(shape)
         corner = np.full(shape, float(self.l1))
         corner[: self.fit_intercept] = 0
-        objective = Objective(loss, rows, labels[there], float(noise.ridge), tilt, reach, corner)
+        objective = Objective(loss, rows, labels, float(noise.ridge), tilt, reach, corner)
         found = minimised(objective, float(noise.tolerance - noise.drawn_off) * _CERTIFIED)
         return _on_grid(found if inside else found + vector, noise, rng, zeros=bool(self.l1) and inside)
 
@@ -234,7 +236,7 @@ def classes_of(known: Outline, label: str) -> tuple[Key, ...]:
     return classes
 
 
-def _least_and_most(value: Fraction, name: str, low: Fraction, high: int) -> None:
+def least_and_most(value: Fraction, name: str, low: Fraction, high: int) -> None:
     """Refuse what makes sums that doubles do not hold, or minima that they do not find."""
     if not low <= value <= high:
         raise Refusal(f"expected {name} from {spoken(low)} to {high}, got {name}={spoken(value)}")
@@ -281,7 +283,7 @@ class HingeRisk(_Classes):
     def __post_init__(self) -> None:
         super().__post_init__()
         settle(self, width=positive(self.width, "width"))
-        _least_and_most(self.width, "width", _NARROWEST, _WIDEST)
+        least_and_most(self.width, "width", _NARROWEST, _WIDEST)
 
     def loss(self, known: Outline) -> Loss:
         """The smooth hinge."""
@@ -334,7 +336,7 @@ class HuberRisk(_Numbers):
     def __post_init__(self) -> None:
         super().__post_init__()
         settle(self, width=positive(self.width, "width"))
-        _least_and_most(self.width, "width", _NARROWEST, _WIDEST)
+        least_and_most(self.width, "width", _NARROWEST, _WIDEST)
 
     def loss(self, known: Outline) -> Loss:
         """Of the distance from a number."""
@@ -357,57 +359,3 @@ class ConvexRisk(_Numbers):
         """As given."""
         grid_of(known, self.label)  # refused without one
         return self.of
-
-
-@registered("kernel-svc")
-@dataclass(frozen=True)
-class KernelRisk(HingeRisk):
-    """Support vector classifier with a kernel exp(−γ‖u − u'‖²), by random features that are drawn before it looks.
-
-    Each of `components` frequencies w is drawn from the kernel's spectral law, N(0, 2γ); a row becomes cos(w·u) and
-    sin(w·u) over their root, which has length 1 whatever the row, and u are its features scaled by their bounds.
-
-    Guarantee: that of `HingeRisk`, on the new features; the frequencies depend on no row.
-    Proof: docs/proofs/convex.md, "Kernels".
-    Source: Chaudhuri, Monteleoni & Sarwate 2011, Algorithm 3; Rahimi & Recht 2007.
-    """
-
-    model: ClassVar[type[KernelClassifier]] = KernelClassifier  # type: ignore[assignment]  # it has other parts
-
-    components: int = 100
-    gamma: Fraction = Fraction(1)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        settle(self, components=count(self.components, "components"), gamma=positive(self.gamma, "gamma"))
-        _least_and_most(self.gamma, "gamma", Fraction(0), _MOST_WEIGHT)
-
-    @property
-    def numbers(self) -> int:
-        """A weight for each of twice the frequencies, an intercept, and the frequencies."""
-        return 2 * self.components + 1 + self.components * len(self.features)
-
-    def design(self, known: Outline) -> Design:
-        """The features without a constant one, which comes after the kernel's."""
-        return Design.of(known, self.features, intercept=False, norm=self.data_norm)
-
-    def shape(self, design: Design) -> tuple[int, Fraction]:
-        """Two numbers a frequency, of length 1 together."""
-        del design
-        return 2 * self.components + self.fit_intercept, Fraction(1 + self.fit_intercept)
-
-    def __call__(self, relation: Relation, /, *, rng: Entropy = SECURE) -> KernelClassifier:  # type: ignore[override]  # as above
-        """The model. Spends `privacy`."""
-        design = self.design(relation)
-        drawn = normals(self.components * len(self.features), rng=rng).reshape(self.components, -1)
-        frequencies = drawn * math.sqrt(2 * float(self.gamma))
-        weights = self.parameters(relation, rng, lambda rows: lifted(rows, frequencies, constant=self.fit_intercept))
-        own = weights[self.fit_intercept :, 0]
-        return KernelClassifier(
-            self.features,
-            classes_of(relation, self.label),
-            tuple(each.one for each in design.features),
-            tuple(tuple(map(float, each)) for each in frequencies),
-            tuple(map(float, own)),
-            float(weights[0, 0]) if self.fit_intercept else 0.0,
-        )

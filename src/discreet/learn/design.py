@@ -25,7 +25,7 @@ from discreet.noise import SECURE, Entropy
 
 FEATURE_BITS = 40  # of a feature between −1 and 1, for sums of it with other numbers to be exact
 
-_ROWS = 1 << 16  # that are held at once
+_ROWS = 1 << 14  # that are held at once, and lie in a cache
 _FINEST, _COARSEST = Fraction(1, 1 << 400), 1 << 400  # of a step, as a share of the norm: doubles hold its square
 
 Steps = NDArray[np.int64]
@@ -149,8 +149,10 @@ class Design:
         """
         blocks, labels = [np.zeros((0, self.size))], [np.zeros(0, dtype=np.int64)]
         for features, target in self.batches(relation, label, rng, number=number):
-            parts = [scale.parts(features[:, i]) for i, scale in enumerate(self.features)]
-            blocks.append(np.column_stack([np.ones(len(target))] * self.intercept + parts))
+            block = np.ones((len(target), self.size))
+            for i, scale in enumerate(self.features, start=int(self.intercept)):
+                block[:, i] = scale.parts(features[:, i - self.intercept])
+            blocks.append(block)
             labels.append(target)
         return np.concatenate(blocks), np.concatenate(labels)
 
@@ -169,7 +171,12 @@ class Design:
             if pa.types.is_int32(target.type):  # places among keys
                 there &= target.to_numpy(zero_copy_only=False) >= 0
             whole = [column.fill_null(0).to_numpy(zero_copy_only=False) for column in (*columns, target)]
-            steps = np.column_stack(whole).astype(np.int64)[there]
+            steps = np.empty(
+                (len(target), len(whole)), dtype=np.int64, order="F"
+            )  # each column by itself, as they came
+            for i, column in enumerate(whole):
+                steps[:, i] = column
+            steps = steps if there.all() else steps[there]
             features = steps[:, :-1]
             yield (features if self.norm is None else self._within(features)), steps[:, -1]
 
