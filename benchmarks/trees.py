@@ -25,7 +25,13 @@ from sklearn import ensemble, tree
 from sklearn.datasets import load_breast_cancer
 
 from benchmarks.learn import adult
-from discreet.learn import AdditiveClassifier, AdditiveRegressor, DecisionTreeClassifier, DecisionTreeRegressor
+from discreet.learn import (
+    AdditiveClassifier,
+    AdditiveRegressor,
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    RandomForestClassifier,
+)
 
 Reals = NDArray[Any]
 HERE = Path(__file__).parent
@@ -41,6 +47,7 @@ def made(epsilon: str, bounds: Any) -> dict[str, Any]:
     given: dict[str, Any] = {"classes": (0, 1), "bounds": bounds}
     return {
         "tree": DecisionTreeClassifier(epsilon, **given),
+        "forest": RandomForestClassifier(epsilon, **given),
         "additive": AdditiveClassifier(epsilon, delta="1e-6", **given),
     }
 
@@ -144,6 +151,7 @@ def speed() -> None:
     plain = {
         "tree": (tree.DecisionTreeClassifier(max_depth=6), label),
         "regression tree": (tree.DecisionTreeRegressor(max_depth=6), number),
+        "forest": (ensemble.ExtraTreesClassifier(20, max_depth=9, max_features=1), label),
         "additive": (ensemble.HistGradientBoostingClassifier(max_leaf_nodes=3), label),
     }
     ours = {

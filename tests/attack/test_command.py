@@ -57,6 +57,15 @@ def test_for_people_shares_are_in_per_cent(tmp_path: Path) -> None:
     assert "50.0 %" in done.stdout
 
 
+def test_members_are_named_by_exact_means(tmp_path: Path) -> None:
+    rows = told(tmp_path, "member", "--n", "20", "--columns", "2000")
+    assert [(row["answers"], row["attack"]) for row in rows] == [
+        (answers, attack) for answers in ("exact means", "to 5 %", "noisy") for attack in ("homer", "inner product")
+    ]
+    assert all(float(str(row["area"])) > 0.95 for row in rows[:4])
+    assert all(float(str(row["ceiling of area"])) == pytest.approx(0.5 + 2000**-0.5 / 4) for row in rows[4:])
+
+
 @pytest.mark.parametrize(
     ("words", "named"),
     [
@@ -65,6 +74,7 @@ def test_for_people_shares_are_in_per_cent(tmp_path: Path) -> None:
         (["reconstruct", "--epsilon", "0"], "--epsilon"),
         (["reconstruct", "--error", "-1"], "--error"),
         (["reconstruct", "--questions", "0"], "got 0"),
+        (["member", "--columns", "1000000"], "got 100 times 1000000"),
         (["reconstruct", "--n", "30", "--method", "exhaustive"], "too many"),
     ],
 )

@@ -64,6 +64,8 @@ def test_every_term_of_a_question_is_heard(db: Database) -> None:
     assert db.explain(count, error=7).price == db.query(count, error=7).cost
     diagnoses = "SELECT diagnosis, count(*) AS n FROM visits GROUP BY diagnosis"
     assert db.query(diagnoses, epsilon=1, delta="1e-6").cost == Approximate(1, Fraction(1, 10**6))
+    with pytest.raises(Refusal, match="delta"):
+        db.query(diagnoses, epsilon=1, delta=0)  # none at all, and not the usual one
     assert db.explain(count, epsilon=1, max_rows=1).error < db.explain(count, epsilon=1, max_rows=9).error
     one, three = (db.explain(diagnoses, epsilon=1, max_groups=groups).notices for groups in (1, 3))
     assert one != three

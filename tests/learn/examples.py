@@ -40,6 +40,8 @@ from discreet.learn import (
     NaiveBayes,
     PrincipalComponents,
     PrivateSearch,
+    RandomForest,
+    RandomForestClassifier,
     RegressionTree,
     Ridge,
     RuleLearner,
@@ -122,6 +124,10 @@ EXAMPLES: dict[str, list[Any]] = {
         ),
         PrivateSearch(("a",), "y", "linear-regression", ((("alpha", 1),),), ONE, RARE, neighbours=Replace("person")),
     ],
+    "random-forest-classifier": [
+        RandomForest(("a",), "y", ONE, trees=2, max_depth=2, max_rows=2),
+        RandomForest(("a", "b"), "y", ONE, RARE, trees=4, max_depth=3, neighbours=Replace("person")),
+    ],
     "decision-tree-classifier": [
         ClassificationTree(("a",), "y", ONE, max_depth=2, max_rows=2),
         ClassificationTree(("a", "b"), "y", ONE, RARE, neighbours=Replace("person")),
@@ -178,6 +184,10 @@ class OfEffects(Declared, AdditiveClassifier):
     """Additive model of whatever two classes there are."""
 
 
+class OfForest(Declared, RandomForestClassifier):
+    """Random forest of whatever classes there are."""
+
+
 class OfTree(Declared, DecisionTreeClassifier):
     """Decision tree of whatever classes there are."""
 
@@ -212,6 +222,7 @@ ESTIMATORS: list[Any] = [
     OfRules(HUGE, bounds=(-10, 10), cuts=100, terms=2),
     OfEffects(HUGE, bounds=(-10, 10), cuts=100, rounds=20),
     AdditiveRegressor(HUGE, bounds=(-10, 10), label_bounds=(-300, 300), cuts=100, rounds=20),
+    OfForest(HUGE, bounds=(-6, 6), cuts=60),
     OfTree(HUGE, bounds=(-10, 10), cuts=200),
     DecisionTreeRegressor(HUGE, bounds=(-10, 10), label_bounds=(-300, 300), cuts=200),
     OfFunctional(HUGE, delta=0, bounds=(-10, 10), method="functional"),

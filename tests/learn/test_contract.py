@@ -52,6 +52,7 @@ DRAWN = {
     "OfRules",
     "KMeans",
     "LowRank",
+    "OfForest",
     "OfTree",
     "DecisionTreeRegressor",
 }  # by coins, at any price

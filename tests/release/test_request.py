@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from discreet.errors import Refusal
 from discreet.exact import exact
 from discreet.mechanisms import Bins, Grid
-from discreet.release import Wish
+from discreet.release import Wish, kinds, register
 from discreet.release.bins import At, Equal, Private, Stepped, read_cut, usual, written
 from discreet.release.histogram_kinds import CountsWish
 
@@ -198,3 +199,11 @@ def test_bins_that_do_not_fit_the_grid_are_refused(cut: str, grid: Grid, says: s
     read: Any = read_cut(cut, "age")
     with pytest.raises(Refusal, match=says):
         read.on("age", grid)
+
+
+def test_the_meaning_of_a_kinds_name_never_changes() -> None:
+    (known,) = (each for each in kinds() if each.name == "histogram")
+    assert register(known) is known
+    with pytest.raises(ValueError, match="two kinds of release are called 'histogram'"):
+        register(replace(known, title="Something else"))
+    assert known in kinds()

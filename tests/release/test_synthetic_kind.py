@@ -236,3 +236,11 @@ def test_small_tables_are_measured_whole_and_others_by_cliques() -> None:
     for bins, expected in ((10, "direct-synthesis"), (100, "clique-tree-synthesis")):
         wish = Wish.of("synthetic", ("sex", "age"), rho=1, bins={"age": bins})
         assert publication(rows, wish).preview.method == expected
+
+
+def test_a_budget_without_a_delta_says_so(tmp_path: Path) -> None:
+    db = dp.create(tmp_path / "home")
+    own: Any = {"keys": {"sex": ["f", "m"]}}
+    db.add("people", {"who": [1, 2, 3], "sex": ["f", "m", "f"]}, unit="who", max_rows=1, epsilon=5, **own)
+    with pytest.raises(Refusal, match="kept in epsilon alone"):
+        db.publish("people", kind="synthetic", columns=["sex"], epsilon=1, delta="1e-9")

@@ -315,7 +315,7 @@ def test_one_that_was_killed_is_paid_once(home: Path, tmp_path: Path) -> None:
         "--max-rows",
         "3",
         "--method",
-        "mst",
+        "clique-tree",
         "--bins",
         "cost=5",
         "--home",

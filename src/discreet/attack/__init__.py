@@ -5,7 +5,7 @@ themselves, and returns its guess; `Outcome` says how much of the guess was righ
 and what a promise of privacy lets anybody get at most. `difference` and `everyone_but` take two answers apart,
 `averaged` asks again and again, `exhausted` asks until nothing is left; `least_squares`, `linear_program` and
 `exhaustive` reconstruct secrets from counts (Dinur & Nissim 2003), and `scale_enough` says how much noise so many
-questions need.
+questions need; `homer` and `inner_product` tell members of a study by its means (Homer et al. 2008).
 """
 
 from discreet.attack.ceiling import ceiling as ceiling
@@ -18,6 +18,10 @@ from discreet.attack.difference import difference as difference
 from discreet.attack.difference import everyone_but as everyone_but
 from discreet.attack.difference import exhausted as exhausted
 from discreet.attack.difference import partial_sums as partial_sums
+from discreet.attack.membership import Membership as Membership
+from discreet.attack.membership import homer as homer
+from discreet.attack.membership import inner_product as inner_product
+from discreet.attack.membership import told_apart as told_apart
 from discreet.attack.outcome import Outcome as Outcome
 from discreet.attack.outcome import scored as scored
 from discreet.attack.reconstruct import exhaustive as exhaustive

@@ -32,7 +32,8 @@ app = new_app()
 Row = tuple[object, ...]
 
 _HEAD = ("answers", "attack", "questions", "recovered", "of", "share", "blind", "ceiling")
-_NUMBERS = _HEAD[2:]
+_MEMBERS = ("answers", "attack", "members", "columns", "area", "members named", "others named", "ceiling of area")
+_CELLS = 1 << 24  # of made-up genomes
 _AT_ONCE = 64  # sums in one question
 _AGAIN = 20  # times that the curator is asked the same
 _UNCOUNTED = 200  # times that a system is asked which draws anew and counts nothing
@@ -144,6 +145,54 @@ def reconstruct(  # noqa: PLR0913  # one option for each thing that the attack r
     _print(form, rows)
 
 
+@app.command()
+def member(
+    *,
+    n: People = 100,
+    columns: Annotated[int, option("D", "How many columns of zeros and ones each person has.")] = 10_000,
+    epsilon: Price = "1",
+    _home: NoHome = None,
+    form: AsFormat = Format.table,
+) -> None:
+    """Name the members of a study by the means of its columns, as by Homer and others in 2008."""
+    import numpy as np
+
+    from discreet.attack import ceiling_of_many, homer, inner_product, told_apart
+    from discreet.mechanisms import LaplaceVector
+    from discreet.privacy import Pure
+
+    total = positive(epsilon, "--epsilon")
+    if not (2 <= n <= 4096 and columns >= 1 and n * columns <= _CELLS):
+        raise Refusal(f"--n takes from 2 to 4096 people, with at most {_CELLS} cells in all, got {n} times {columns}")
+    inside, outside, practice, others = _genomes(n, columns)
+    sums, scores = inside.sum(axis=0), {"homer": homer, "inner product": inner_product}
+    noisy = LaplaceVector(columns / total, columns)(sums.astype(np.int64))
+    most = ceiling_of_many(Pure(total / columns), columns)
+    published = [
+        ("exact means", sums / n, None),
+        ("to 5 %", np.round(sums / n * 20) / 20, None),
+        ("noisy", noisy / n, most),
+    ]
+    rows: list[Row] = []
+    for answers, means, limit in published:
+        for name, score in scores.items():
+            told = told_apart(*(score(people, others.mean(axis=0), means) for people in (inside, outside, practice)))
+            cells = told.area, told.caught, told.alarmed, None if limit is None else nextafter(float(limit), 2)
+            rows.append((answers, name, n, columns, *cells))
+    _print(form, rows, _MEMBERS, 4)
+
+
+def _genomes(n: int, columns: int) -> list[NDArray[np.float64]]:
+    """Members, outsiders, people to practise on and a reference, with ones as frequent as each column says."""
+    import numpy as np
+
+    from discreet.noise import belows
+
+    chances = 13 + belows(231, columns)  # of 256: between 5 and 95 %
+    draws = [belows(256, n * columns).reshape(n, columns) for _ in range(4)]
+    return [np.asarray(drawn < chances, dtype=np.float64) for drawn in draws]
+
+
 def _solved(method: Method, members: NDArray[np.float64], told: NDArray[np.float64], error: float | None) -> Bits:
     from discreet.attack import exhaustive, least_squares, linear_program
 
@@ -200,11 +249,11 @@ def _row(answers: str, attack: str, questions: int, outcome: Outcome) -> Row:
     return (answers, attack, questions, outcome.right, outcome.of, outcome.share, float(outcome.blind), ceiling)
 
 
-def _print(form: Format, rows: Sequence[Row]) -> None:
-    """Shares as they are for programs, in per cent for people."""
+def _print(form: Format, rows: Sequence[Row], head: Sequence[str] = _HEAD, shares: int = 5) -> None:
+    """Shares, from that place of a row on, as they are for programs, in per cent for people."""
     if form is Format.table:
         rows = [
-            (*row[:5], *(None if cell is None else f"{100 * float(str(cell)):.1f} %" for cell in row[5:]))
+            (*row[:shares], *(None if cell is None else f"{100 * float(str(cell)):.1f} %" for cell in row[shares:]))
             for row in rows
         ]
-    print_rows(form, _HEAD, rows, _NUMBERS)
+    print_rows(form, head, rows, head[2:])

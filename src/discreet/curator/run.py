@@ -282,6 +282,11 @@ def _measured(loss: Loss, measure: type[BudgetLoss], delta: Number | None) -> Bu
     """A loss in the measure of a budget; δ is used where the loss has an ε for every δ."""
     if isinstance(loss, measure):
         return loss
+    if measure is Pure:
+        raise Refusal(
+            "the budget is kept in epsilon alone, and this promises with a delta besides",
+            hint="take what needs none, as histograms do; a population has a delta if its first table says so",
+        )
     if measure is not Approximate or isinstance(loss, (Pure, Approximate)):
         return convert(loss, measure)
     if delta is None:

@@ -30,6 +30,8 @@ from discreet.learn.convex_risk import HingeRisk as HingeRisk
 from discreet.learn.convex_risk import HuberRisk as HuberRisk
 from discreet.learn.convex_risk import LogisticRisk as LogisticRisk
 from discreet.learn.exponential_components import ExponentialComponents as ExponentialComponents
+from discreet.learn.forest_learner import RandomForest as RandomForest
+from discreet.learn.forest_model import ForestClassifier as ForestClassifier
 from discreet.learn.functional import FunctionalLogistic as FunctionalLogistic
 from discreet.learn.kernel_risk import KernelRisk as KernelRisk
 from discreet.learn.kmeans import KMeansClusters as KMeansClusters
@@ -80,6 +82,7 @@ _ESTIMATORS = {
     "PrivateClassifier": "classifiers",
     "PrivateSearchCV": "search_cv",
     "PrivateTransformer": "estimator",
+    "RandomForestClassifier": "forests",
     "Ridge": "linear_regression",
     "SparseRegression": "linear_regression",
     "StandardScaler": "naive_bayes",
@@ -101,6 +104,7 @@ if TYPE_CHECKING:
     from discreet.learn.estimator import PrivateTransformer as PrivateTransformer
     from discreet.learn.evaluation import evaluate as evaluate
     from discreet.learn.exponential_learner import ExponentialLearner as ExponentialLearner
+    from discreet.learn.forests import RandomForestClassifier as RandomForestClassifier
     from discreet.learn.linear_regression import LinearRegression as LinearRegression
     from discreet.learn.linear_regression import Ridge as Ridge
     from discreet.learn.linear_regression import SparseRegression as SparseRegression

@@ -18,18 +18,19 @@ from discreet.exact import count
 from discreet.learn.additive_model import Effect, EffectsClassifier, EffectsRegressor
 from discreet.learn.cells import MOST_CUTS, Axis, Cells, ClassTarget, NumberTarget, Target
 from discreet.learn.row_price import RowPrice
-from discreet.learn.terms import Priced, settle_columns, settle_price
+from discreet.learn.staged import SIZE, Staged
+from discreet.learn.terms import settle_columns, settle_price
 from discreet.learn.tree_learner import Candidates, RowsAtBounds, scored
 from discreet.mechanisms import Relation, registered
 from discreet.mechanisms.mechanism import settle
 from discreet.noise import SECURE, Entropy
-from discreet.privacy import AddRemove, Approximate, Neighbours, Pure
+from discreet.privacy import AddRemove, Neighbours
 
 Reals = NDArray[np.float64]
 
 MOST_ROUNDS = 1000
 
-_SIZE, _COUNTS = Fraction(1, 20), Fraction(1, 10)  # shares: of the whole price, and of that of the fit
+_COUNTS = Fraction(1, 10)  # share of the price of the fit
 _ONE = 1 << 16  # a residual of one, as a whole number
 _ODDS, _SHARE = 2.0, 0.5  # how far an effect is thought to move over all its bins: log-odds, or a share of the range
 _MUCH, _SOME = 0.3, 0.2  # noise on the sum over a feature's bins, as a share of rows: of all rounds, and of one
@@ -55,7 +56,7 @@ class Plan:
         return self.fit.part((1 - _COUNTS) / (self.kept * self.rounds))
 
 
-class _Additive(RowsAtBounds, Priced):
+class _Additive(RowsAtBounds, Staged):
     """What both kinds of additive models say of themselves alike."""
 
     features: tuple[str, ...]
@@ -83,51 +84,26 @@ class _Additive(RowsAtBounds, Priced):
         """How features are cut, by what is declared."""
         return tuple(Axis.of(known, name, self.cuts) for name in self.features)
 
-    def priced(self, share: Fraction, *, pure: bool) -> RowPrice | None:
-        """What a row may lose in a stage that has this share, by one kind of noise, if the price allows that kind.
-
-        ε with δ allows both: without δ, or all of δ with Gaussian noise.
-        """
-        loss = self.privacy
-        if isinstance(loss, Approximate):
-            part = loss.epsilon * share
-            return self._row(Pure(part)) if pure else self._row(Approximate(part, loss.delta))
-        return self._row(loss).part(share) if pure is isinstance(loss, Pure) else None
-
-    def _row(self, loss: Any) -> RowPrice:  # noqa: ANN401  # any that a fit may name
-        return RowPrice.at(loss, self.max_rows, self.neighbours)
-
-    @property
-    def first(self) -> RowPrice:
-        """For the number of rows, which is told first."""
-        return self._usual(_SIZE)
-
     def planned(self, size: int) -> Plan:
         """What to buy over so many rows: all features, if noise leaves something of them, or else a few for one round.
 
         Whatever the size is, the parts of a plan lose no more than is left: docs/proofs/trees.md, "Additive models".
         """
-        width, rest, rows = len(self.features), 1 - _SIZE, max(1.0, size - self.first.deviation(1))
+        width, rest, rows = len(self.features), 1 - SIZE, max(1.0, size - self.first.deviation(1))
         whole = self._least(Plan(self.rounds, width, None, self.first), rest)
         if self._noise(whole) <= _MUCH * rows:
             return whole
         for kept in range(width, 0, -1):
             share = rest if kept == width else rest / 2
-            choice = None if kept == width else self._usual(share)
+            choice = None if kept == width else self.usual(share)
             plan = self._least(Plan(1, kept, choice, self.first), share)
             if self._noise(plan) <= _SOME * rows:
                 break
         return plan
 
-    def _usual(self, share: Fraction) -> RowPrice:
-        """In ε where that is possible, else in ρ."""
-        return self.priced(share, pure=True) or self._row(self.privacy).part(share)
-
     def _least(self, plan: Plan, share: Fraction) -> Plan:
         """The plan with the noise that is least of those that the price allows."""
-        fits = [self.priced(share, pure=pure) for pure in (True, False)]
-        plans = [replace(plan, fit=fit) for fit in fits if fit is not None]
-        return min(plans, key=self._noise)
+        return replace(plan, fit=self.least(share, lambda fit: self._noise(replace(plan, fit=fit))))
 
     def _noise(self, plan: Plan) -> float:
         """The deviation of a sum of residuals of one over all bins of a feature."""

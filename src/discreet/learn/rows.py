@@ -39,7 +39,7 @@ def as_numbers(cells: Sequence[Any], keys: tuple[Key, ...]) -> NDArray[np.float6
 
 def _number(cell: Any) -> float:  # noqa: ANN401  # whatever came
     try:
-        return float(cell)
+        return np.nan if cell is None else float(cell)
     except (TypeError, ValueError):
         raise Refusal(
             "a column of numbers has a cell that is none", hint="a model predicts from numbers, and from its categories"
