@@ -28,7 +28,7 @@ from discreet.privacy import concentrated_for
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 PRICES = ("0.1", "1", "10")
-SEEDS = 30
+SEEDS = 10
 Reals = NDArray[Any]
 
 

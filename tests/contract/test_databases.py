@@ -224,6 +224,13 @@ def test_a_stream_is_paid_once_and_pushed_until_it_is_closed(db: Database) -> No
     assert (stream.standing.unit, stream.standing.horizon) == ("patient", 9)
     assert db.budget("patient").spent.amount == before + Fraction("100.5")
     assert "<polyline" in stream.plot().wide
+    both = stream.window(0, 2)
+    assert (both.count, both.by) == (stream.counts[1].count, stream.counts[1].by)
+    second = stream.window(1, 2)
+    assert second.count == stream.counts[1].count - first.count
+    assert second.top(1)[0][1] == max(second.by.values())
+    with pytest.raises(Refusal, match="start < stop <= 2"):
+        stream.window(1, 3)
     stream.close()
     assert stream.closed.startswith("closed by ")
     with pytest.raises(OverBudget, match="is closed: closed by "):

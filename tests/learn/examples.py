@@ -66,9 +66,9 @@ EXAMPLES: dict[str, list[Any]] = {
         LogisticRisk(("a", "b"), "y", ONE, RARE, method="gaussian", data_norm=ONE, max_rows=2),
         LogisticRisk(("a",), "y", ONE, RARE, l1=HALF, method="output", neighbours=Replace("person")),
     ],
-    "linear-svc": [HingeRisk(("a",), "y", ONE, RARE, fit_intercept=False)],
-    "huber-regression": [HuberRisk(("a",), "y", ONE, RARE, method="objective")],
-    "kernel-svc": [KernelRisk(("a",), "y", ONE, RARE, components=2)],
+    "linear-svc": [HingeRisk(("a",), "y", ONE, RARE, ONE, fit_intercept=False)],
+    "huber-regression": [HuberRisk(("a",), "y", ONE, RARE, ONE, method="objective")],
+    "kernel-svc": [KernelRisk(("a",), "y", ONE, RARE, ONE, components=2)],
     "functional-logistic": [
         FunctionalLogistic(("a",), "y", ONE, max_rows=2),
         FunctionalLogistic(("a", "b"), "y", rho=HALF, data_norm=ONE, fit_intercept=False, neighbours=Replace()),

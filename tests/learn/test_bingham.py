@@ -190,3 +190,10 @@ def test_what_makes_no_sense_is_refused_and_what_cannot_be_certified_ends() -> N
 def test_no_rows_make_every_direction_as_likely() -> None:
     told = [PCA(1, method="exponential", bounds=(0, 5)).fit(np.zeros((0, 2))).components_[0] for _ in range(30)]
     assert np.std([each[0] for each in told]) > 0.1
+
+
+def test_replaced_units_have_half_the_rate() -> None:
+    """A unit that is replaced may raise one direction by as much as it lowers another."""
+    one, two = (ExponentialComponents(("a", "b"), 1, ONE, neighbours=each).rate for each in (AddRemove(), Replace()))
+    assert float(one / two) == pytest.approx(2)
+    assert float(one) == pytest.approx(1 / 4, rel=1e-9)

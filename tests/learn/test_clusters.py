@@ -222,3 +222,16 @@ def test_a_mixture_of_few_rows_is_one(rows: int) -> None:
     assert told.weights_.sum() == pytest.approx(1)
     with pytest.raises(Refusal):
         GaussianMixture(0, bounds=(0, 1)).fit([[1.0]])
+
+
+def test_a_replaced_row_turns_its_sums_around_and_none_is_longer_than_its_norm() -> None:
+    room = room_of(KMeansClusters(("a", "b"), 2, UNIT, data_norm=Fraction(2)))
+    noise = CellNoise.at(room, UNIT, 1, Replace(), gaussian=True, squares=False)
+    assert noise.width == pytest.approx((2 + 4) / 2)  # 2 for a count that moves cells, 4 for a row and its opposite
+    what = KMeansClusters(("a", "b", "c"), 2, UNIT, data_norm=Fraction(2))
+    points = room_of(what).points(frame(what, tuple(itertools.product((-2, -1, 1, 2), repeat=3))))
+    assert (points**2).sum(axis=1).max() <= ONE**2
+    exact = [Fraction(1, 3), Fraction(2, 3)]
+    wide = KMeansClusters(("a", "b"), 2, UNIT, data_norm=Fraction(3))
+    told = room_of(wide).points(frame(wide, ((1, 2),)))
+    assert told.tolist() == [[float(int(each * ONE)) for each in exact]]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from doubles import Seeded
-from learn.examples import HUGE, OfBayes
+from learn.examples import HUGE, NUMBERS
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -23,6 +23,7 @@ from discreet.mechanisms import Column, Frame
 from discreet.privacy import Approximate, Pure, Replace
 
 ONE, RARE = Fraction(1), Fraction(1, 10**6)
+ANEW = "two searches of the same rows divide them anew"
 SEARCH = PrivateSearch(("a",), "y", "linear-regression", ((("alpha", 1),), (("alpha", HUGE),)), ONE)
 
 
@@ -132,12 +133,16 @@ def test_it_has_the_words_of_scikit_learn() -> None:
 
 @pytest.mark.slow
 @parametrize_with_checks(  # type: ignore[untyped-decorator]
-    [PrivateSearchCV(OfBayes(HUGE, bounds=(-1000, 1000)), {"smoothing": ["1e-9"]}, epsilon=HUGE, tries=1)],
+    [PrivateSearchCV(Ridge(**NUMBERS), {"alpha": ["0.001"]}, epsilon=HUGE, tries=1, holdout="0.01")],
     expected_failed_checks=lambda _: {
         "check_dtype_object": "a cell that is no number leaves its row out: to refuse would tell that somebody has it",
+        "check_supervised_y_no_nan": "so does a label that is infinite: it counts as the bound",
+        "check_estimators_empty_data_messages": "no rows are fitted like any: to refuse would tell them from one row",
     },
 )
 def test_it_has_the_conventions_of_scikit_learn(estimator: Any, check: Any) -> None:  # noqa: ANN401
+    if check.func.__name__ in {"check_regressor_data_not_an_array", "check_supervised_y_2d", "check_fit_idempotent"}:
+        pytest.skip(ANEW)
     check(estimator)
 
 

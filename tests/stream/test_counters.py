@@ -158,7 +158,7 @@ def test_the_noise_of_a_tree_follows_its_law_and_no_other(stepwise: bool, runs: 
     assert not draws_are(single, partial(law, 1.4))
 
 
-@pytest.mark.parametrize("kind", [SquareRootCounter, BufferedCounter])
+@pytest.mark.parametrize("kind", [pytest.param(SquareRootCounter, marks=pytest.mark.slow), BufferedCounter])
 def test_gaussian_counts_follow_their_law_and_no_other(kind: Any) -> None:  # noqa: ANN401
     """What the matrices make of counts are single normal draws, but for rounding to whole events, of so wide noise."""
     counter, events = kind(Fraction(10_000), 6), [3, 0, 0, 9, 1, 1]
@@ -182,7 +182,7 @@ def matrix(counter: Any, size: int) -> np.ndarray[Any, Any]:  # noqa: ANN401
 
 
 @pytest.mark.parametrize("kind", [SquareRootCounter, BufferedCounter])
-@pytest.mark.parametrize("steps", [1, 2, 50, 700])
+@pytest.mark.parametrize("steps", [1, 2, 50, pytest.param(700, marks=pytest.mark.slow)])
 def test_prices_and_deviations_are_those_of_the_matrices(kind: Any, steps: int) -> None:  # noqa: ANN401
     counter = kind(ONE, steps, 3)
     rows = matrix(counter, steps)
@@ -229,6 +229,25 @@ def test_a_million_steps_are_as_sharp_as_is_known() -> None:
     assert BufferedCounter.of(HALF, million).deviation() <= 5.6
     assert TreeCounter.of(1, million).deviation() <= 47
     assert TreeCounter.of(1, million).privacy == Pure(ONE)
+
+
+@pytest.mark.parametrize("between", [(0, 1), (0, 6), (2, 5), (5, 6), (1, 6)])
+def test_errors_of_windows_are_those_of_their_noise(between: tuple[int, int]) -> None:
+    """From the matrices; of a tree by what every window's difference is with a noise of one block at a time."""
+    start, stop = between
+    for kind in (SquareRootCounter, BufferedCounter):
+        counter = kind(Fraction(10**8), 6)
+        rows = np.tril(np.ones((6, 6))) @ np.linalg.inv(matrix(counter, 6))
+        moved = rows[stop - 1] - (rows[start - 1] if start else 0)
+        spread = 10**4 * float(np.linalg.norm(moved))
+        assert counter.window_error(start, stop, "0.95") == pytest.approx(1.959964 * spread, abs=5)
+        assert counter.window_error(start, stop, "0.95", 4) == pytest.approx(2 * 1.959964 * spread, abs=12)
+    tree = TreeCounter(Fraction(100), 6, 3)
+    off = many(tree, [0] * 6, 2_000, stepwise=False)
+    window = off[:, stop - 1] - (off[:, start - 1] if start else 0)
+    assert 0.93 <= float((np.abs(window) <= tree.window_error(start, stop, "0.95")).mean()) <= 0.985
+    with pytest.raises(Refusal, match="start < stop"):
+        tree.window_error(3, 3)
 
 
 @pytest.mark.parametrize("counter", KINDS, ids=repr)

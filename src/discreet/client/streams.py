@@ -13,9 +13,10 @@ from discreet.client import sessions
 from discreet.client.sessions import DoorCall
 from discreet.curator.paid_mechanism import SessionStatus
 from discreet.curator.stream_picture import drawn
-from discreet.curator.streams import OpenStream, StreamCount, StreamOrder, StreamStatus
+from discreet.curator.streams import OpenStream, StreamCount, StreamOrder, StreamStatus, windowed
 from discreet.errors import Refusal
 from discreet.exact import Number, exact
+from discreet.mechanisms.registry import rebuilt
 from discreet.pictures.charts import Picture
 from discreet.stream.declaration import StreamDeclaration
 
@@ -48,6 +49,10 @@ class PaidStream(Protocol):
     @property
     def closed(self) -> str:
         """Why no step may be pushed any more; nothing while one may."""
+        ...
+
+    def window(self, start: int, stop: int) -> StreamCount:
+        """What came after step `start` up to step `stop`, from what was said: free."""
         ...
 
     def plot(self) -> Picture:
@@ -92,6 +97,10 @@ class LocalStream:
         """Why no step may be pushed any more; nothing while one may."""
         return self._opened.closed
 
+    def window(self, start: int, stop: int) -> StreamCount:
+        """What came after step `start` up to step `stop`, from what was said: free."""
+        return self._opened.window(start, stop)
+
     def plot(self) -> Picture:
         """The running counts so far, with their errors."""
         return drawn(self.standing, self.counts)
@@ -134,6 +143,17 @@ class RemoteStream:
     def closed(self) -> str:
         """Why no step may be pushed any more; nothing while one may."""
         return self.standing.session.closed
+
+    def window(self, start: int, stop: int) -> StreamCount:
+        """What came after step `start` up to step `stop`, from what was said: free."""
+        status = self.standing
+        unit = status.declared.grid.step if status.declared.value else Fraction(1)
+        answers = [
+            tuple(int(number / unit) for number in (each.by.values() if each.by else [each.count]))
+            for each in self.counts
+        ]
+        named = status.session.mechanism
+        return windowed(rebuilt(named["name"], named["parameters"]), status.declared, answers, (start, stop))
 
     def plot(self) -> Picture:
         """The running counts so far, with their errors."""

@@ -71,6 +71,10 @@ class StreamCount:
     by: Mapping[Key, Fraction] = field(default_factory=dict)
     key_error: Fraction = Fraction(0)  # of the count of one key
 
+    def top(self, most: int) -> list[tuple[Key, Fraction]]:
+        """The keys with the largest counts, the largest first."""
+        return sorted(self.by.items(), key=lambda each: -each[1])[: count(most, "most")]
+
 
 @dataclass(frozen=True)
 class StreamStatus:
@@ -172,6 +176,10 @@ class OpenStream(PaidMechanism[Counts]):
             return StreamCount(step, numbers[0], alone)
         return StreamCount(step, sum(numbers, Fraction(0)), together, dict(zip(keys, numbers, strict=True)), alone)
 
+    def window(self, start: int, stop: int) -> StreamCount:
+        """What came after step `start` up to step `stop`, from what was said: free."""
+        return windowed(self.stream, self.declared, self.answers, (start, stop))
+
     def _last_words(self) -> Plain:
         """All counts if they are few; a digest of many."""
         told = self.told
@@ -243,6 +251,23 @@ class Streams:
 
     def _opened(self, paid: Entry) -> OpenStream:
         return OpenStream(paid, self.principal, cast("Spend", paid.event), self.ledger, self.store)
+
+
+def windowed(
+    stream: Stream, declared: StreamDeclaration, answers: Sequence[Counts], between: tuple[int, int]
+) -> StreamCount:
+    """The difference of two running counts, with the error that it has."""
+    start, stop = between
+    if not 0 <= start < stop <= len(answers):
+        raise Refusal(f"expected 0 <= start < stop <= {len(answers)}, got start={start} stop={stop}")
+    unit = declared.grid.step if declared.value else Fraction(1)
+    before = answers[start - 1] if start else (0,) * stream.size
+    numbers = [(after - earlier) * unit for after, earlier in zip(answers[stop - 1], before, strict=True)]
+    alone, together = (stream.window_error(start, stop, USUAL, each) * unit for each in (1, len(numbers)))
+    if not declared.keys:
+        return StreamCount(stop, numbers[0], alone)
+    by: dict[Key, Fraction] = dict(zip(declared.keys, numbers, strict=True))
+    return StreamCount(stop, sum(numbers, Fraction(0)), together, by, alone)
 
 
 def _declared(order: StreamOrder) -> Declared:

@@ -47,18 +47,29 @@ class Buffers:
         """Σ weightᵢ / fadeᵢ: how much one unit lost in each sum at each step makes of what is measured, at most."""
         return sum((Fraction(weight, fade) for fade, weight in zip(self.fades, self.weights, strict=True)), Fraction(0))
 
+    def shares(self, steps: int) -> Floats:
+        """What the noise of each of the latest so many steps counts in a running count, the latest first."""
+        rates, sizes = self._series
+        shares: Floats = (sizes[:, None] * (1 - rates)[:, None] ** np.arange(steps)).sum(axis=0)
+        return shares
+
     def row(self, steps: int) -> float:
         """Σ of the squares of what the noise of so many steps counts in their running count.
 
         The inverse fades as well: its fades are the eigenvalues of a small matrix (docs/proofs/counters.md).
         """
+        rates, sizes = self._series
+        both = rates[:, None] + rates - rates[:, None] * rates
+        return float((np.outer(sizes, sizes) * _geometric(both, steps)).sum())
+
+    @property
+    def _series(self) -> tuple[Floats, Floats]:
+        """The fades of what undoes the sums, the first of them none, and how much each counts."""
         fades = np.array(self.fades) / 2**POINT
         roots = np.sqrt(np.array(self.weights) / 2**POINT)
         values, vectors = np.linalg.eigh(np.diag(-fades) - np.outer(roots, roots))
         sizes = np.square(roots @ vectors) / -values
-        rates, sizes = np.append(0.0, -values), np.append(1 - sizes.sum(), sizes)
-        both = rates[:, None] + rates - rates[:, None] * rates
-        return float((np.outer(sizes, sizes) * _geometric(both, steps)).sum())
+        return np.append(0.0, -values), np.append(1 - sizes.sum(), sizes)
 
 
 def _real(units: int) -> Fraction:

@@ -93,8 +93,20 @@ class _Factored:
         For all of them together ask for the confidence 1 − β / horizon. Or α of the sum of those of so many counters.
         docs/proofs/counters.md, "Errors".
         """
-        many = count(together, "together")
-        spread = self.deviation() * math.sqrt(many) * (1 + 1e-6)  # more than doubles can have made of it
+        return self._covering(self.deviation(), confidence, count(together, "together"))
+
+    def window_error(self, start: int, stop: int, confidence: Number = USUAL, together: int = 1) -> int:
+        """The same of what comes after step `start` up to step `stop`: one running count less another."""
+        if not 0 <= start < stop <= self.horizon:
+            raise Refusal(f"expected 0 <= start < stop <= {self.horizon}, got start={start} stop={stop}")
+        shares, many = self._shares(stop), count(together, "together")
+        moved = shares.copy()
+        moved[stop - start :] -= shares[:start]
+        spread = math.sqrt(float(self.variance) * float(np.square(moved).sum()))
+        return self._covering(spread, confidence, many) + many  # two roundings
+
+    def _covering(self, deviation: float, confidence: Number, many: int) -> int:
+        spread = deviation * math.sqrt(many) * (1 + 1e-6)  # more than doubles can have made of it
         rare = 1 - share(confidence, "confidence")
         normal = rare - Fraction(2, _UNIT) / sqrt(self.variance).down
         if normal <= rare / 2:  # so far out the law is not near enough to the normal one
@@ -223,6 +235,9 @@ class BufferedCounter(_Factored):
         """Standard deviation of the running count after a step; without one, the largest there is."""
         size = self.horizon if step is None else count(step, "step")
         return math.sqrt(float(self.variance) * self._buffers.row(size))
+
+    def _shares(self, size: int) -> Floats:
+        return self._buffers.shares(size)
 
     def measured(self, sums: tuple[int, ...], events: int) -> tuple[tuple[int, ...], int]:
         """The fading sums after one more step, and what is measured in it, exactly: in units of 2^−70 and 2^−30."""

@@ -103,6 +103,10 @@ class Stream(Openable[StreamState, Pushed, Counts, Loss]):
         """α such that one running count, or the total of `together` keys, is within α with this probability."""
         return self.counter.error(confidence, together)
 
+    def window_error(self, start: int, stop: int, confidence: Number = USUAL, together: int = 1) -> int:
+        """The same of what comes after step `start` up to step `stop`."""
+        return self.counter.window_error(start, stop, confidence, together)
+
     def start(self, rng: Entropy) -> StreamState:
         """Before the first step."""
         counter: Any = self.counter

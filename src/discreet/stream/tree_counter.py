@@ -117,6 +117,29 @@ class TreeCounter:
         many = _most_blocks(self.horizon, self.arity) * count(together, "together")
         return math.floor(bar(((LaplaceVector(self.scale), ONE),) * many, 1 - share(confidence, "confidence")))
 
+    def window_error(self, start: int, stop: int, confidence: Number = USUAL, together: int = 1) -> int:
+        """The same of what comes after step `start` up to step `stop`: one running count less another.
+
+        Blocks on the way to both count in neither, or twice.
+        """
+        if not 0 <= start < stop <= self.horizon:
+            raise Refusal(f"expected 0 <= start < stop <= {self.horizon}, got start={start} stop={stop}")
+        before, after = self._way(start), self._way(stop)
+        weights = [Fraction(after.get(each, 0) - before.get(each, 0)) for each in {*before, *after}]
+        drawn = tuple((LaplaceVector(self.scale), weight) for weight in weights if weight)
+        return math.floor(bar(drawn * count(together, "together"), 1 - share(confidence, "confidence")))
+
+    def _way(self, step: int) -> dict[tuple[int, int], int]:
+        """The blocks on the way to a step, as level and place, and whether each is added or taken away."""
+        way, at = {}, 0
+        for level, digit in reversed(list(enumerate(_digits(step, self.arity)))):
+            for _ in range(abs(digit)):
+                sign = 1 if digit > 0 else -1
+                way[level, at if sign > 0 else at - 1] = sign
+                at += sign
+            at *= self.arity
+        return way
+
     def pairs(self) -> tuple[Pair[tuple[int, ...]], ...]:
         """All events of a unit in one step, and spread."""
         return worst_streams(self.horizon, self.contribution)
