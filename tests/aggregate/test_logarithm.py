@@ -31,6 +31,11 @@ def test_a_table_is_made_once_and_one_that_is_none_is_refused(tmp_path: Path) ->
         Logarithms.kept(tmp_path / "new", 9)
 
 
+def test_what_a_table_says_is_computed_again() -> None:
+    wrong = Logarithms(TABLE.keys[::-1].copy())  # every first coordinate stands in another's place
+    assert {wrong(multiple(number), 1, 5) for number in (1, 2, 4, 5)} == {None}
+
+
 def test_sizes_grow_with_the_square_root() -> None:
     assert [size_for(span) for span in (1, 10**6, 10**8, 1 << 60)] == [256, 1024, 8192, 1 << 22]
 

@@ -58,6 +58,13 @@ def test_failures_end_what_needs_everybody() -> None:
     assert best(10, 9) == "local"  # so few survive that no masks come off
 
 
+def test_masks_of_very_many_people_are_in_groups_with_room_for_more_failures_than_are_expected() -> None:
+    masked = next(one for one in plan(10_000, 1_000, 1, DELTA) if one.scheme == "masked")
+    rho = float(concentrated_for(1, DELTA).rho)
+    assert masked.remark == "in 10 groups"  # of a thousand: a hundred fail as a rule, and up to 140 may
+    assert masked.deviation == pytest.approx(math.sqrt(10 * 900 / (2 * rho * 860)))
+
+
 def test_when_a_tree_loses_to_local_response() -> None:
     """The finding of the tree's own successors: it needs a million people, and few failures."""
 

@@ -66,6 +66,17 @@ def test_members_are_named_by_exact_means(tmp_path: Path) -> None:
     assert all(float(str(row["ceiling of area"])) == pytest.approx(0.5 + 2000**-0.5 / 4) for row in rows[4:])
 
 
+def test_rows_without_names_get_them_back(tmp_path: Path) -> None:
+    rows = told(tmp_path, "link", "--n", "200")
+    exact, coarse, rated, half, absent = ((row["named rightly"], row["named wrongly"]) for row in rows)
+    assert float(str(exact[0])) > 0.95
+    assert float(str(coarse[0])) < 0.5
+    assert float(str(rated[0])) > 0.85
+    assert float(str(half[0])) > 0.85
+    assert absent[0] == 0
+    assert all(float(str(wrong)) < 0.5 for _, wrong in (exact, coarse, rated, half, absent))
+
+
 @pytest.mark.parametrize(
     ("words", "named"),
     [
@@ -74,6 +85,7 @@ def test_members_are_named_by_exact_means(tmp_path: Path) -> None:
         (["reconstruct", "--epsilon", "0"], "--epsilon"),
         (["reconstruct", "--error", "-1"], "--error"),
         (["reconstruct", "--questions", "0"], "got 0"),
+        (["link", "--n", "9"], "got 9"),
         (["member", "--columns", "1000000"], "got 100 times 1000000"),
         (["reconstruct", "--n", "30", "--method", "exhaustive"], "too many"),
     ],

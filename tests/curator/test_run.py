@@ -21,6 +21,7 @@ from local.examples import EXAMPLES as CLIENTS
 from release.examples import EXAMPLES as RELEASES
 from release.examples import OTHERS
 from scipy import stats
+from stream.examples import EXAMPLES as COUNTERS
 
 from discreet.audit import audit
 from discreet.curator import Curator, catalogue
@@ -34,7 +35,7 @@ from discreet.privacy import AddRemove, Approximate, Concentrated, Neighbours, P
 from discreet.sql.cells import BoundedRows
 from discreet.sql.split_at_noise import rows_of
 
-EVERY = {**EXAMPLES, **CLIENTS, **RELEASES, **OTHERS}
+EVERY = {**EXAMPLES, **CLIENTS, **RELEASES, **OTHERS, **COUNTERS}
 # Those of this package that take something else than a relation: a test may have registered others in this process.
 REGISTERED = {
     name: kind

@@ -138,12 +138,11 @@ def test_it_has_the_words_of_scikit_learn() -> None:
         "check_dtype_object": "a cell that is no number leaves its row out: to refuse would tell that somebody has it",
         "check_supervised_y_no_nan": "so does a label that is infinite: it counts as the bound",
         "check_estimators_empty_data_messages": "no rows are fitted like any: to refuse would tell them from one row",
-        "check_regressor_data_not_an_array": ANEW,
-        "check_supervised_y_2d": ANEW,
-        "check_fit_idempotent": ANEW,
     },
 )
 def test_it_has_the_conventions_of_scikit_learn(estimator: Any, check: Any) -> None:  # noqa: ANN401
+    if check.func.__name__ in {"check_regressor_data_not_an_array", "check_supervised_y_2d", "check_fit_idempotent"}:
+        pytest.skip(ANEW)
     check(estimator)
 
 

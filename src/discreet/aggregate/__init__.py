@@ -23,6 +23,8 @@ from discreet.aggregate.members import public_key as public_key
 from discreet.aggregate.outbox import Outbox as Outbox
 from discreet.aggregate.planner import Forecast as Forecast
 from discreet.aggregate.planner import plan as plan
+from discreet.aggregate.station import Station as Station
+from discreet.aggregate.station import uploaded as uploaded
 from discreet.aggregate.stream_sum import Sender as Sender
 from discreet.aggregate.stream_sum import StreamSum as StreamSum
 from discreet.aggregate.stream_sum import encrypted as encrypted

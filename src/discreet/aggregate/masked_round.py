@@ -223,8 +223,8 @@ def _derived(own: X25519PrivateKey, other: str, context: bytes) -> bytes:
     return HKDF(algorithm=SHA256(), length=32, salt=None, info=context + pair).derive(secret)
 
 
-def _pair(secret: int, seed: int) -> bytes:
-    return secret.to_bytes(WIDTH, "big") + seed.to_bytes(WIDTH, "big")
+def _pair(secret: int, own_mask: int) -> bytes:
+    return secret.to_bytes(WIDTH, "big") + own_mask.to_bytes(WIDTH, "big")
 
 
 def _unpaired(content: bytes) -> tuple[int, int]:

@@ -5,7 +5,8 @@ themselves, and returns its guess; `Outcome` says how much of the guess was righ
 and what a promise of privacy lets anybody get at most. `difference` and `everyone_but` take two answers apart,
 `averaged` asks again and again, `exhausted` asks until nothing is left; `least_squares`, `linear_program` and
 `exhaustive` reconstruct secrets from counts (Dinur & Nissim 2003), and `scale_enough` says how much noise so many
-questions need; `homer` and `inner_product` tell members of a study by its means (Homer et al. 2008).
+questions need; `homer` and `inner_product` tell members of a study by its means (Homer et al. 2008), and `joined` and
+`Scoreboard` give rows without names their names back (Narayanan & Shmatikov 2008).
 """
 
 from discreet.attack.ceiling import ceiling as ceiling
@@ -18,6 +19,9 @@ from discreet.attack.difference import difference as difference
 from discreet.attack.difference import everyone_but as everyone_but
 from discreet.attack.difference import exhausted as exhausted
 from discreet.attack.difference import partial_sums as partial_sums
+from discreet.attack.linkage import Match as Match
+from discreet.attack.linkage import Scoreboard as Scoreboard
+from discreet.attack.linkage import joined as joined
 from discreet.attack.membership import Membership as Membership
 from discreet.attack.membership import homer as homer
 from discreet.attack.membership import inner_product as inner_product

@@ -33,6 +33,7 @@ Row = tuple[object, ...]
 
 _HEAD = ("answers", "attack", "questions", "recovered", "of", "share", "blind", "ceiling")
 _MEMBERS = ("answers", "attack", "members", "columns", "area", "members named", "others named", "ceiling of area")
+_LINKED = ("published", "known", "people", "named rightly", "named wrongly")
 _CELLS = 1 << 24  # of made-up genomes
 _AT_ONCE = 64  # sums in one question
 _AGAIN = 20  # times that the curator is asked the same
@@ -191,6 +192,27 @@ def _genomes(n: int, columns: int) -> list[NDArray[np.float64]]:
     chances = 13 + belows(231, columns)  # of 256: between 5 and 95 %
     draws = [belows(256, n * columns).reshape(n, columns) for _ in range(4)]
     return [np.asarray(drawn < chances, dtype=np.float64) for drawn in draws]
+
+
+@app.command()
+def link(
+    *,
+    n: People = 500,
+    _home: NoHome = None,
+    form: AsFormat = Format.table,
+) -> None:
+    """Give rows without names their names back, by a join or by a few ratings as Narayanan and Shmatikov did."""
+    from discreet.cli.link_attack import attempts, viewers
+
+    if not 10 <= n <= 4096:
+        raise Refusal(f"--n takes a whole number from 10 to 4096, got {n}")
+    rows: list[Row] = []
+    with busy("linking"):
+        for published, known, people, named in attempts(viewers(n)):
+            right = sum(row == person for row, person in zip(named, people, strict=True))
+            wrong = sum(row is not None for row in named) - right
+            rows.append((published, known, len(people), right / len(people), wrong / len(people)))
+    _print(form, rows, _LINKED, 3)
 
 
 def _solved(method: Method, members: NDArray[np.float64], told: NDArray[np.float64], error: float | None) -> Bits:
