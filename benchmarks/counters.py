@@ -88,7 +88,7 @@ def picture() -> str:
     """Three counters beside the truth; the Gaussian ones for the ρ that ε = 1 implies."""
     events = np.random.default_rng(4).poisson(0.5, SHOWN)
     rho = str(math.tanh(0.5))
-    counters = {
+    counters: dict[str, Any] = {
         "tree, ε = 1": TreeCounter.of(1, SHOWN),
         "square root": SquareRootCounter.of(rho, SHOWN),
         "fading sums": BufferedCounter.of(rho, SHOWN),
