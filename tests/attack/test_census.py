@@ -69,6 +69,12 @@ def fits(block: list[tuple[int, bool]], count: int, middle: float | None, total:
     )
 
 
+@pytest.mark.parametrize("count", [-3, 8])
+@pytest.mark.parametrize("female", [True, False])
+def test_counts_that_cannot_be_fit_no_block(count: int, female: bool) -> None:  # noqa: FBT001
+    assert list(blocks([Group({}, 7), Group({"female": female}, count)], ["female"])) == []
+
+
 @pytest.mark.parametrize("groups", [[], [Group({}, 13)], [Group({}, 2), Group({"tall": True}, 1)]])
 def test_nonsense_is_refused(groups: list[Group]) -> None:
     with pytest.raises(Refusal, match="expected one group of everybody"):

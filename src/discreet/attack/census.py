@@ -67,7 +67,7 @@ def _given(
         return
     name = attributes[len(held)]
     counts = {group.count if group.who[name] else people - group.count for group in groups if set(group.who) == {name}}
-    for size in counts or range(people + 1):
+    for size in (counts or set(range(people + 1))) & set(range(people + 1)):
         for places in combinations(range(people), size):
             yield from _given(groups, attributes, people, {**held, name: frozenset(places)})
 
