@@ -7,6 +7,8 @@ CPU. `measured` is the root mean square of the last counts of several runs over 
 The second table is the search for the constants of `discreet.stream.buffers`: fades and weights of four fading sums
 that minimise ‖column‖ · ‖row‖, by BFGS and then Nelder–Mead from starts that are evenly spaced logarithms. `shipped` is
 the product for what the package has, `found` for what the search finds, both over that of the square root.
+
+With `--plot` it draws docs/images/counters.svg instead: a stream of a thousand steps, and what each counter says of it.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from __future__ import annotations
 import argparse
 import math
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,10 +24,12 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from discreet.noise import SECURE
+from discreet.pictures.lines import Line, lines
 from discreet.stream import BufferedCounter, SquareRootCounter, TreeCounter
 from discreet.stream.buffers import POINT, Buffers, buffers_for
 
 STEPS, PUSHED, RUNS = 1_000_000, 20_000, 24
+PLOT, SHOWN = Path(__file__).parents[1] / "docs" / "images" / "counters.svg", 1_000
 HORIZONS = (100, 1_000, 10_000, 100_000, 1_000_000)
 Floats = NDArray[np.float64]
 
@@ -79,11 +84,30 @@ def searched(steps: int) -> float:
     return math.exp(best)
 
 
+def picture() -> str:
+    """Three counters beside the truth; the Gaussian ones for the ρ that ε = 1 implies."""
+    events = np.random.default_rng(4).poisson(0.5, SHOWN)
+    rho = str(math.tanh(0.5))
+    counters: dict[str, Any] = {
+        "tree, ε = 1": TreeCounter.of(1, SHOWN),
+        "square root": SquareRootCounter.of(rho, SHOWN),
+        "fading sums": BufferedCounter.of(rho, SHOWN),
+    }
+    drawn = [Line(name, tuple(map(float, counter(events)))) for name, counter in counters.items()]
+    drawn.append(Line("truth", tuple(map(float, np.cumsum(events))), truth=True))
+    note = "A thousand steps with half an event each on average, and what three counters say along the way."
+    return lines(("Running counts", note), drawn, ("step", "events so far"), SHOWN).wide
+
+
 def main() -> None:
     """Print both tables."""
     options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--plot", action="store_true", help="draw the picture of the documentation, and nothing else")
     options.add_argument("--no-search", action="store_true", help="leave the second table out")
     asked = options.parse_args()
+    if asked.plot:
+        PLOT.write_text(picture(), encoding="utf-8")
+        return
     root, fading = (kind.of("0.5", STEPS) for kind in (SquareRootCounter, BufferedCounter))  # σ of one number is 1
     print("| counter | largest deviation | asked | batch, steps/s | pushed, steps/s | measured |")
     print("| --- | --- | --- | --- | --- | --- |")

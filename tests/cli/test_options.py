@@ -19,7 +19,7 @@ WITHOUT_DATA = {  # they do something and say so in a sentence, or what they pri
     "demo", "init", "serve", "add", "update", "remove", "lift", "retire", "user add", "user revoke",
     "ledger verify", "ledger head", "ledger export", "ledger prove", "ledger extends", "ledger check",
     "ledger adopt", "ledger upgrade", "ledger witness add", "ledger witness remove",
-    "survey new", "survey invite", "survey close", "survey forget", "session close", "sum demo",
+    "survey new", "survey invite", "survey close", "survey forget", "session close", "stream close", "sum demo",
 }  # fmt: skip
 
 

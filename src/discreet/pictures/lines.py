@@ -10,7 +10,7 @@ from discreet.pictures.svg import ACCENT, INK, AxisScale, cut, line, plain, reac
 
 _TOP, _FOOT, _RIGHT = 26.0, 44.0, 14.0
 _POINTS = 360  # of a line, at most: more are narrower than it
-_COLOURS = (ACCENT, "#b5651d", "#2e7d6b", "#8e4585", "#5b6b8c", "#a23b3b", "#6b7a1f", "#3a7ca5")
+_COLOURS = (ACCENT, "#b5651d", "#8e4585", "#2e7d6b", "#5b6b8c", "#a23b3b", "#6b7a1f", "#3a7ca5")
 
 
 @dataclass(frozen=True)
