@@ -58,6 +58,12 @@ def test_noisy_means_at_epsilon_1_do_not(study: tuple[Floats, ...], score) -> No
     assert abs(told.area - float(ceiling_of_many(Pure(Fraction(1, COLUMNS)), COLUMNS))) < 6 * error
 
 
+def test_the_scores_are_their_formulas() -> None:
+    rows, reference, published = [[1, 0], [0, 1]], [0.5, 0.25], [0.75, 0.5]
+    assert homer(rows, reference, published).tolist() == [0.5 - 0.25 + 0.25 - 0.5, 0.5 - 0.75 + 0.75 - 0.5]
+    assert inner_product(rows, reference, published).tolist() == [0.5 / 4 - 0.25 / 4, -0.5 / 4 + 0.75 / 4]
+
+
 def test_the_area_counts_pairs() -> None:
     inside, outside = [3.0, 1.0, 2.0, 2.0], [2.0, 0.0, 5.0]
     pairs = [1 if a > b else 0.5 if a == b else 0 for a, b in product(inside, outside)]
