@@ -77,6 +77,12 @@ def test_rows_without_names_get_them_back(tmp_path: Path) -> None:
     assert all(float(str(wrong)) < 0.5 for _, wrong in (exact, coarse, rated, half, absent))
 
 
+def test_a_census_block_is_known_from_its_table_and_not_from_a_noisy_one(tmp_path: Path) -> None:
+    rows = told(tmp_path, "census")
+    assert [(row["blocks that fit"], row["people known"], row["of"]) for row in rows[:2]] == [(1, 7, 7), (2, 0, 7)]
+    assert int(str(rows[2]["people known"])) < 7
+
+
 @pytest.mark.parametrize(
     ("words", "named"),
     [

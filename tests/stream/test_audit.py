@@ -39,7 +39,7 @@ def held(name: str, counter: Any, samples: int) -> None:  # noqa: ANN401
 
 @each
 def test_a_counter_passes_its_audit(name: str, counter: Any) -> None:  # noqa: ANN401
-    held(name, counter, 400)
+    held(name, counter, 200)
 
 
 @pytest.mark.slow

@@ -143,7 +143,7 @@ def draws_are(samples: np.ndarray[Any, Any], law: Callable[[np.ndarray[Any, Any]
     return near and together <= math.sqrt(2 * math.log(4 * len(pairs) / 1e-9) / runs)
 
 
-@pytest.mark.parametrize(("stepwise", "runs"), [(True, 1500), (False, 4000)])
+@pytest.mark.parametrize(("stepwise", "runs"), [(True, 1500), pytest.param(False, 4000, marks=pytest.mark.slow)])
 def test_the_noise_of_a_tree_follows_its_law_and_no_other(stepwise: bool, runs: int) -> None:  # noqa: FBT001
     """Differences of its four counts are single draws."""
     found = many(TreeCounter(Fraction(2), 4, 3), [5, 0, 2, 1], runs, stepwise=stepwise)

@@ -6,13 +6,15 @@ and what a promise of privacy lets anybody get at most. `difference` and `everyo
 `averaged` asks again and again, `exhausted` asks until nothing is left; `least_squares`, `linear_program` and
 `exhaustive` reconstruct secrets from counts (Dinur & Nissim 2003), and `scale_enough` says how much noise so many
 questions need; `homer` and `inner_product` tell members of a study by its means (Homer et al. 2008), and `joined` and
-`Scoreboard` give rows without names their names back (Narayanan & Shmatikov 2008).
+`Scoreboard` give rows without names their names back (Narayanan & Shmatikov 2008). `blocks` rebuilds a census block.
 """
 
 from discreet.attack.ceiling import ceiling as ceiling
 from discreet.attack.ceiling import ceiling_of_many as ceiling_of_many
 from discreet.attack.ceiling import questions_borne as questions_borne
 from discreet.attack.ceiling import scale_enough as scale_enough
+from discreet.attack.census import Group as Group
+from discreet.attack.census import blocks as blocks
 from discreet.attack.difference import Average as Average
 from discreet.attack.difference import averaged as averaged
 from discreet.attack.difference import difference as difference

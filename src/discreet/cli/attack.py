@@ -33,6 +33,7 @@ Row = tuple[object, ...]
 
 _HEAD = ("answers", "attack", "questions", "recovered", "of", "share", "blind", "ceiling")
 _MEMBERS = ("answers", "attack", "members", "columns", "area", "members named", "others named", "ceiling of area")
+_BLOCKS = ("published", "blocks that fit", "people known", "of")
 _LINKED = ("published", "known", "people", "named rightly", "named wrongly")
 _CELLS = 1 << 24  # of made-up genomes
 _AT_ONCE = 64  # sums in one question
@@ -192,6 +193,16 @@ def _genomes(n: int, columns: int) -> list[NDArray[np.float64]]:
     chances = 13 + belows(231, columns)  # of 256: between 5 and 95 %
     draws = [belows(256, n * columns).reshape(n, columns) for _ in range(4)]
     return [np.asarray(drawn < chances, dtype=np.float64) for drawn in draws]
+
+
+@app.command()
+def census(*, epsilon: Price = "1", _home: NoHome = None, form: AsFormat = Format.table) -> None:
+    """Rebuild a census block of seven people from its published table."""
+    from discreet.cli.census_attack import PEOPLE, attempts
+
+    with busy("looking for all blocks that fit"):
+        rows = [(*found, len(PEOPLE)) for found in attempts(positive(epsilon, "--epsilon"))]
+    print_rows(form, _BLOCKS, rows, _BLOCKS[1:])
 
 
 @app.command()
