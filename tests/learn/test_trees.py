@@ -151,6 +151,27 @@ def test_more_rows_or_a_higher_price_make_deeper_trees() -> None:
     assert levels(400, Fraction(100), 12) == levels(40_000, Fraction(1), 12)
 
 
+def test_noise_at_leaves_is_for_all_parts_of_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    units: list[int] = []
+    noisy = RowPrice.noisy
+
+    def adds(price: RowPrice, sums: Any, unit: int, rng: Any) -> list[int]:  # noqa: ANN401
+        units.append(unit)
+        return noisy(price, sums, unit, rng)
+
+    monkeypatch.setattr(RowPrice, "noisy", adds)
+    RegressionTree(("a", "k"), "y", ONE)(frame([(1, 2, 3)], Column("y", bounds=(0, 7), step=1)), rng=Seeded(1))
+    assert units == [1, 7]
+
+
+def test_a_number_that_has_keys_as_well_is_read_as_a_number() -> None:
+    label = Column("y", keys=(9, 0), bounds=(0, 9), step=1)
+    columns = [Column("a", keys=(1, 0), bounds=(0, 1), step=1), label]
+    table = Frame.of({"a": [0, 1] * 50, "y": [0, 9] * 50}, *columns)
+    told = RegressionTree(("a",), "y", Fraction(HUGE), max_depth=1)(table, rng=Seeded(1))
+    assert told.predict([[0.0], [1.0]]) == pytest.approx([0, 9], abs=1e-6)
+
+
 def test_how_deep_it_is_follows_from_a_noisy_number_of_rows() -> None:
     table = frame([(i % 4, i % 3, i % 2) for i in range(1500)], Column("y", keys=(0, 1)))
     learner = ClassificationTree(("a", "k"), "y", Fraction(1, 20))
