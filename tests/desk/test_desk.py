@@ -61,6 +61,7 @@ DOINGS: dict[str, Doing] = {
     "run": lambda desk, who: desk.run(who, MEAN),
     "run_quoted": lambda desk, who: desk.run_quoted(who, MEAN),
     "sessions": lambda desk, who: desk.sessions(who),
+    "streams": lambda desk, who: desk.streams(who),
 }
 
 

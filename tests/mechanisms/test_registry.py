@@ -156,7 +156,7 @@ def test_the_largest_numbers_that_are_read_come_back(scale: str) -> None:
 def test_no_number_is_too_long_to_be_refused(name: object, parameters: object) -> None:
     with pytest.raises(Refusal) as refusal:
         rebuilt(name, parameters)
-    assert len(str(refusal.value)) < 1500
+    assert len(str(refusal.value)) < 2500  # which may name all mechanisms, and no number
 
 
 def test_only_registered_mechanisms_are_described() -> None:

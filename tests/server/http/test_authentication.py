@@ -36,6 +36,11 @@ GUARDED = [
     ("GET", "/api/v1/sessions/1"),
     ("POST", "/api/v1/sessions/1/questions"),
     ("POST", "/api/v1/sessions/1/close"),
+    ("GET", "/api/v1/streams"),
+    ("POST", "/api/v1/streams"),
+    ("GET", "/api/v1/streams/queue"),
+    ("POST", "/api/v1/streams/queue/steps"),
+    ("POST", "/api/v1/streams/queue/close"),
     ("POST", "/api/v1/run"),
     ("POST", "/api/v1/run/offer"),
 ]
@@ -45,7 +50,7 @@ COUNT = {"sql": "SELECT count(*) AS n FROM visits", "epsilon": "0.5"}
 def test_the_list_of_guarded_paths_is_complete(server: Server) -> None:
     listed = server.call("GET", "/api/v1/openapi.json").json["paths"]
     found = {(method.upper(), path) for path, methods in listed.items() for method in methods}
-    plain = {"/1": "/{entry}", "release.json": "{name}", "0" * 64: "{key}"}
+    plain = {"/1": "/{entry}", "release.json": "{name}", "0" * 64: "{key}", "queue": "{name}"}
     named = {(method, reduce(lambda path, part: path.replace(*part), plain.items(), path)) for method, path in GUARDED}
     survey = {("GET", "/survey/v1/keys"), ("GET", "/survey/v1/{name}"), ("GET", "/survey/v1/{name}/results")}
     assert found - named == {("GET", "/health"), *survey, ("POST", "/survey/v1/{name}/reports")}
@@ -91,7 +96,7 @@ def test_a_person_who_was_shut_out_is_shut_out_at_once(tmp_path: Path) -> None:
         token = Custody(place.home).let_in("dan", "analyst")
         assert server.call("POST", "/api/v1/query", token, COUNT).status == 200
         Custody(place.home).shut_out("dan")
-        for method, path in (GUARDED[0], *GUARDED[9::2]):  # of all, too many tries would run into a limit of their own
+        for method, path in (GUARDED[0], *GUARDED[9::3]):  # of all, too many tries would run into a limit of their own
             assert server.call(method, path, token, COUNT if method == "POST" else None).status == 401
         with pytest.raises(Refusal, match="this door opens for a token"):
             server.connect(token).tables()
