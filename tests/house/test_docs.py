@@ -21,7 +21,8 @@ from discreet.cli.commands import COMMANDS, opened
 
 OUTPUT = 'text title="output"'
 SESSION = 'console title="session"'
-LONG = {"docs/audit.md", "docs/doors.md", "docs/rappor.md"}  # they start servers, draw thousands of times, or decode
+# They start servers, draw thousands of times, decode, or fit many models.
+LONG = {"docs/audit.md", "docs/doors.md", "docs/rappor.md", "docs/synthetic.md"}
 NOISY = {"discreet demo"}  # what it prints differs from run to run, in digits
 
 

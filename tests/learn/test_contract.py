@@ -67,8 +67,8 @@ NOISY = (  # these two fits agree, or not, by the noise: neither is a failure
 
 
 def tiered(one: Any, name: str) -> Any:  # noqa: ANN401
-    """Solvers take milliseconds a call: one kind of them is audited in the quick tier."""
-    quick = name.split(maxsplit=1)[0] in {"linear-regression", "logistic-regression"}
+    """Solvers take milliseconds a call: one example of one kind of them is audited in the quick tier."""
+    quick = name.split(maxsplit=1)[0] == "linear-regression" or name in {"logistic-regression", "logistic-regression 0"}
     return pytest.param(one, id=name, marks=() if quick else pytest.mark.slow)
 
 

@@ -121,6 +121,7 @@ def test_records_are_put_where_the_release_has_them_however_a_file_spells_them()
         coded(sides[2:], pa.table({"x": [[1], [2]]}))
 
 
+@pytest.mark.slow
 def test_good_rows_are_near_and_shuffled_records_are_not() -> None:
     data = people()
     report = quality(released(data), pa.table(data), rng=Seeded(2))

@@ -157,6 +157,7 @@ def test_a_fit_meets_tables_that_can_be_met_and_keeps_the_total() -> None:
 # privacy --------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_it_passes_its_audit_and_a_smaller_claim_does_not() -> None:
     """The numbers of its table are looked at: what else a release says follows from them."""
     mechanism = WeightedMarginals(("x", "y"), (2, 2), (("x", "y"),), ONE, 1, HALF, most=2)
