@@ -19,7 +19,7 @@ from discreet.errors import Refusal
 from discreet.learn import LinearModel, LogisticRegression, PrivateSearch, PrivateSearchCV, Ridge
 from discreet.learn.bayes_model import BayesClassifier
 from discreet.learn.classifier_model import KernelClassifier, LinearClassifier
-from discreet.learn.right_rows import RightRows
+from discreet.learn.share_of_right_rows import RightRows
 from discreet.mechanisms import Column, Frame
 from discreet.privacy import Approximate, Pure, Replace
 
@@ -61,7 +61,7 @@ def test_what_a_model_says_of_a_row_is_the_same_to_the_last_digit_whoever_else_i
     rng, names = np.random.default_rng(1), tuple("abcdefgh")
     for _ in range(30):
         row, (one, two, three) = rng.normal(size=8), rng.normal(size=(3, 8))
-        models = [
+        models: list[Any] = [
             LinearClassifier(names, (0, 1), (tuple(one),), (0.0,)),
             LinearClassifier(names, (0, 1, 2), (tuple(one), tuple(two), tuple(three)), (0.0, 0.0, 0.0)),
             KernelClassifier(names, (0, 1), (1.0,) * 8, (tuple(one), tuple(two)), (0.1, 0.2, 0.3, 0.4), 0.0),
