@@ -15,16 +15,15 @@ from numpy.typing import ArrayLike, NDArray
 from discreet.declared.column import Column
 from discreet.declared.grid import LIMIT, cells, real, whole
 from discreet.declared.group_key import Key
+from discreet.declared.nearest_steps import NearestSteps
 from discreet.declared.table import Caps, column_of, grid_of, keys_of
 from discreet.errors import Refusal
 from discreet.exact import Number, count
-from discreet.mechanisms.gram import gram
+from discreet.mechanisms.gram import BLOCK, GramSum, gram
 from discreet.mechanisms.mechanism import settle
 from discreet.mechanisms.relation import Axis, Bins, rate_of, sides, squares
 from discreet.noise import SECURE, Entropy, flips, permutation
 from discreet.privacy import AddRemove, Neighbours
-
-_AT_ONCE = 1 << 15  # rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +127,7 @@ class Frame:
         """For each combination of keys the matrix of sums of products of 1 and the columns, in steps, exactly."""
         shape = squares(self, by, columns)
         if not by:
-            return sum((gram(each) for each in self._numbers(columns)), np.zeros(shape, dtype=object))
+            return self._all_products(columns)
         place, _, known = self._places(by)
         numbers = [np.ones(self._size, dtype=np.int64)]
         for name in columns:
@@ -144,16 +143,24 @@ class Frame:
             products[cell] = gram(np.array([each[rows] for each in numbers]).T)
         return products.reshape(shape)
 
-    def _numbers(self, columns: Sequence[str]) -> Iterator[NDArray[np.int64]]:
-        """1 and the columns in steps, of the rows that have them all, as many rows at once as lie in a cache."""
+    def _all_products(self, columns: Sequence[str]) -> NDArray[np.object_]:
+        """The matrix of all rows, of as many at once as lie in a cache."""
         grids, held = [grid_of(self, name) for name in columns], [self._cells(name) for name in columns]
-        for start in range(0, self._size, _AT_ONCE):
-            parts = [each[start : start + _AT_ONCE] for each in held]
-            steps = [grid.steps(part) for grid, part in zip(grids, parts, strict=True)]
-            numeric = [_numeric(part) for part in parts]
-            every = np.column_stack([np.ones(min(_AT_ONCE, self._size - start), dtype=np.int64), *steps])
-            whole = np.logical_and.reduce(numeric) if numeric else True
-            yield every if np.all(whole) else every[whole]
+        total = GramSum(len(grids), max((grid.reach for grid in grids), default=1))
+        plain = all(cells.dtype.kind == "f" and cells.dtype.itemsize <= 8 for cells in held)
+        nearest = NearestSteps.of([(grid.low, grid.high, grid.step) for grid in grids]) if plain else None
+        room = np.empty((2, len(grids), BLOCK))
+        for start in range(0, self._size, BLOCK):
+            parts = [each[start : start + BLOCK] for each in held]
+            steps, off = room[:, :, : min(BLOCK, self._size - start)]
+            if nearest is not None and nearest.told(parts, steps, off):
+                total.add(steps)
+                continue
+            for row, grid, part in zip(steps, grids, parts, strict=True):
+                row[:] = grid.steps(part)  # fewer than 2^53, so doubles hold them
+            whole = np.logical_and.reduce([np.ones(steps.shape[1], dtype=np.bool_), *map(_numeric, parts)])
+            total.add(steps[:, whole])
+        return total.total()
 
     def quantile_counts(self, column: str, edges: Sequence[int], /) -> NDArray[np.int64]:
         """Rows with less than edges[0] steps, in [edges[0], edges[1]), …, and from the last edge on."""
