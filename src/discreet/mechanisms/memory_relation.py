@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
 from discreet.declared.column import Column
-from discreet.declared.grid import LIMIT, cells, real, whole
+from discreet.declared.grid import LIMIT, Grid, cells, real, whole
 from discreet.declared.group_key import Key
 from discreet.declared.nearest_steps import NearestSteps
 from discreet.declared.table import Caps, column_of, grid_of, keys_of
@@ -181,15 +181,15 @@ class Frame:
     ) -> Iterator[pa.RecordBatch]:
         """All rows in an order that is drawn anew, so many at once: keys as their places, numbers in steps."""
         most, order = count(size, "size"), permutation(self._size, rng=rng)
-        arrays: dict[str, pa.Array] = {}
+        read: dict[str, Callable[[NDArray[np.int64]], pa.Array]] = {}
         for name, column in self.schema.items():
             if column.keys is not None and name not in numbers:
-                arrays[name] = pa.array(_codes(self._cells(name), column.keys)[order].astype(np.int32))
+                codes = _codes(self._cells(name), column.keys).astype(np.int32)
+                read[name] = partial(_taken, codes)
             elif column.grid is not None or name in numbers:
-                steps, numeric = self._steps(name)
-                arrays[name] = pa.array(steps[order], mask=~numeric[order])
-        every = pa.record_batch(list(arrays.values()), list(arrays))
-        return (every.slice(start, most) for start in range(0, every.num_rows, most))
+                read[name] = partial(_stepped, grid_of(self, name), self._cells(name))
+        parts = (order[start : start + most] for start in range(0, self._size, most))
+        return (pa.record_batch([each(part) for each in read.values()], list(read)) for part in parts)
 
     def sample(self, rate: Number, /, *, rng: Entropy = SECURE) -> Frame:
         """The relation of a Poisson sample of the units: each is in it with this probability, by a fresh coin."""
@@ -215,6 +215,18 @@ class Frame:
     def _kept(self, heads: NDArray[np.bool_]) -> Frame:
         owners = None if self.owners is None else self.owners[heads]
         return replace(self, values=tuple(value[heads] for value in self.values), owners=owners)
+
+
+def _taken(values: NDArray[np.generic], places: NDArray[np.int64]) -> pa.Array:
+    """The values at these places."""
+    return pa.array(values[places])
+
+
+def _stepped(grid: Grid, cells: NDArray[np.generic], places: NDArray[np.int64]) -> pa.Array:
+    """The cells at these places in steps, NULL for what is no number."""
+    own = cells[places]
+    numeric = _numeric(own)
+    return pa.array(grid.steps(own), mask=None if numeric.all() else ~numeric)
 
 
 def _numbered(owners: NDArray[np.generic]) -> NDArray[np.int64]:
@@ -245,7 +257,7 @@ def _numeric(values: NDArray[np.generic]) -> NDArray[np.bool_]:
     if values.dtype.kind in "iub":
         return np.ones(values.size, dtype=np.bool_)
     if values.dtype.kind == "f":
-        return np.asarray(~np.isnan(values.astype(np.float64)))
+        return np.asarray(~np.isnan(values))
     if values.dtype.kind != "O":
         return np.zeros(values.size, dtype=np.bool_)
     return np.fromiter(map(_is_number, values.tolist()), dtype=np.bool_, count=values.size)
