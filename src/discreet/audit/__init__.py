@@ -23,9 +23,12 @@ from discreet.audit.trial import Verdict as Verdict
 from discreet.audit.trial import audit as audit
 from discreet.audit.trial import insist as insist
 from discreet.audit.zoo_data import DATA, ROWS
+from discreet.audit.zoo_formulas import FORMULAS
 from discreet.audit.zoo_mechanisms import LOCAL, NOISE, SPARSE
 from discreet.audit.zoo_outputs import OBJECTS, RARELY
+from discreet.audit.zoo_systems import SYSTEMS
 
 ZOO: dict[str, Specimen] = {
-    specimen.name: specimen for specimen in (*SPARSE, *NOISE, *DATA, *LOCAL, *RARELY, *OBJECTS, *ROWS)
+    specimen.name: specimen
+    for specimen in (*SPARSE, *NOISE, *DATA, *LOCAL, *RARELY, *OBJECTS, *ROWS, *SYSTEMS, *FORMULAS)
 }

@@ -139,6 +139,7 @@ class Specimen:
     fault: str
     source: str
     draw: Draw
+    runs: int = 20_000  # on each input: with so many it is refuted at one in a million
 
     def pairs(self) -> tuple[Pair[Any], ...]:
         """The neighbouring inputs on which it breaks."""

@@ -137,6 +137,7 @@ SPARSE = (
         lambda queries, size, rng: sparse_vector(
             queries, size, threshold_scale=1, query_scale=1, most=1, numeric=True, rng=rng
         ),
+        runs=100_000,
     ),
     Specimen(
         "svt-4",
@@ -147,6 +148,7 @@ SPARSE = (
         lambda queries, size, rng: sparse_vector(
             queries, size, threshold_scale=4, query_scale=Fraction(4, 3), most=2, rng=rng
         ),
+        runs=100_000,
     ),
     Specimen(
         "svt-5",
@@ -301,5 +303,6 @@ NOISE = (
         "the formula σ = √(2 ln(1.25/δ))/ε is proven for ε < 1 only; for large ε noise must fall as 1/√ε, not as 1/ε",
         "Balle & Wang 2018, “Improving the Gaussian mechanism for differential privacy”, Section 2",
         classic_gaussian,
+        runs=100_000,
     ),
 )

@@ -51,6 +51,7 @@ RARELY = (
         "one answer in 500 is the count itself: a chance of telling it all that ε does not allow",
         "Dwork & Roth 2014, Section 2.3, on what a δ permits",
         debugged,
+        runs=100_000,
     ),
     Specimen(
         "once-in-500-without-noise",
@@ -59,6 +60,7 @@ RARELY = (
         "a sampler that fails with no noise puts a peak on the truth",
         "SOUNDNESS 20: there is no noise-off switch, and no failure may be one",
         tired,
+        runs=100_000,
     ),
     Specimen(
         "once-in-500-too-late",
@@ -67,6 +69,7 @@ RARELY = (
         "a limit that one person's rows cross now and then: silence says that they are there",
         "SOUNDNESS 16: failure is an output",
         timed_out,
+        runs=100_000,
     ),
 )
 
@@ -153,6 +156,7 @@ OBJECTS = (
         "the object that holds the noisy count also tells whether anybody was counted",
         _ALL,
         replies,
+        runs=4_000,
     ),
     Specimen(
         "number-with-a-note",
@@ -161,6 +165,7 @@ OBJECTS = (
         "the noisy number carries the exact one as an attribute",
         _ALL,
         noted,
+        runs=4_000,
     ),
     Specimen(
         "field-not-compared",
@@ -169,6 +174,7 @@ OBJECTS = (
         "a field that is left out of comparisons and of print is still there",
         _ALL,
         recorded,
+        runs=4_000,
     ),
     Specimen(
         "as-many-as-rows",
@@ -177,6 +183,7 @@ OBJECTS = (
         "a generator yields a noisy value for each row: how many there are is told exactly",
         "SOUNDNESS 35: what a stream is made of shows in it",
         yielded,
+        runs=4_000,
     ),
     Specimen(
         "strict-at-the-end",
@@ -185,5 +192,6 @@ OBJECTS = (
         "a generator that raises after its answer has answered twice",
         _OUTPUT,
         checked_late,
+        runs=4_000,
     ),
 )
