@@ -35,7 +35,8 @@ def large(millions: int) -> None:
         told = db.run("linear-regression", "visits", features=["age", "stay"], label="cost", epsilon=1, delta="1e-9")
         spent, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     slopes = ", ".join(f"{each:.3f}" for each in LinearModel.read(told.value).coefficients)
-    print("| linear regression in a home | rows | ingested in, s | fitted in, s | most memory, GB | further for the fit, MB | slopes |")
+    head = "rows | ingested in, s | fitted in, s | most memory, GB | further for the fit, MB | slopes"
+    print(f"| linear regression in a home | {head} |")
     print("|---|---|---|---|---|---|---|")
     memory = f"{after / 1e6:.1f}", f"{(after - before) / 1e3:.0f}"
     row = (f"{millions},000,000", f"{taken:.0f}", f"{spent:.1f}", *memory, slopes)
