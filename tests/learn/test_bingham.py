@@ -14,7 +14,7 @@ from sklearn.datasets import load_digits
 from discreet.errors import Fault, Refusal
 from discreet.learn import PCA, ExponentialComponents
 from discreet.learn.bingham import GRID, Envelope, bingham, lattice
-from discreet.learn.design import Design
+from discreet.learn.design_matrix import Design
 from discreet.mechanisms import Column, Frame
 from discreet.privacy import AddRemove, Replace
 

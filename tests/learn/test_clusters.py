@@ -14,7 +14,7 @@ from sklearn import cluster, mixture
 
 from discreet.errors import Refusal
 from discreet.learn import GaussianComponents, GaussianMixture, KMeans, KMeansClusters
-from discreet.learn.design import Design
+from discreet.learn.design_matrix import Design
 from discreet.learn.mixture import LEAST, Laws, shared_sums, shares
 from discreet.learn.partition_sums import ONE, CellNoise, Room, cell_sums, nearest_sums
 from discreet.learn.price import rho_of

@@ -19,9 +19,9 @@ from discreet.mechanisms.registry import described, rebuilt
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import AddRemove, Approximate, Concentrated, Guarantee, Pure, Replace, convert
 from discreet.stream import BufferedCounter, Stream, TreeCounter
-from discreet.stream.buffers import buffers_for
-from discreet.stream.choice import counter_for, price_of
-from discreet.stream.pushed import Pushed
+from discreet.stream.buffered_factorisation import buffers_for
+from discreet.stream.counter_choice import counter_for, price_of
+from discreet.stream.step_rows import Pushed
 
 STILL = Fraction(1, 100)  # a scale at which noise is none, to a chance that is never seen
 

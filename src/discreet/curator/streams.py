@@ -31,10 +31,10 @@ from discreet.ledger.payment import silent
 from discreet.mechanisms.mechanism import USUAL
 from discreet.mechanisms.registry import described
 from discreet.stream import Stream
-from discreet.stream.choice import counter_for, price_of
+from discreet.stream.counter_choice import counter_for, price_of
 from discreet.stream.declaration import StreamDeclaration
-from discreet.stream.pushed import Pushed
-from discreet.stream.reading import read_pushed
+from discreet.stream.read_step import read_pushed
+from discreet.stream.step_rows import Pushed
 from discreet.stream.stream import Counts
 
 _KEPT = 4096  # numbers that the ledger keeps of a stream that is closed; of more it keeps a digest

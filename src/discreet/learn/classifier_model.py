@@ -13,9 +13,9 @@ from scipy.special import expit, softmax
 
 from discreet.declared.group_key import Key
 from discreet.errors import Refusal
-from discreet.learn.design import FEATURE_BITS
+from discreet.learn.design_matrix import FEATURE_BITS
 from discreet.learn.model import numbers
-from discreet.mechanisms.by_name import as_json
+from discreet.mechanisms.run_by_name import as_json
 
 
 def chosen_of(scores: NDArray[np.float64], classes: Sequence[Any] | NDArray[Any]) -> NDArray[Any]:

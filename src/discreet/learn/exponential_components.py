@@ -12,7 +12,7 @@ from discreet.errors import Refusal
 from discreet.exact import positive, probability
 from discreet.interval import exp
 from discreet.learn.bingham import GRID, MOST, Reals, Whole, bingham
-from discreet.learn.design import Design
+from discreet.learn.design_matrix import Design
 from discreet.learn.principal_components import OfComponents
 from discreet.learn.projection_model import Projection, upright
 from discreet.mechanisms import Relation, registered

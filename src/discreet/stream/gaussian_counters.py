@@ -24,7 +24,7 @@ from discreet.noise import SECURE, Entropy, gaussian, gaussians
 from discreet.noise.vector import LARGEST, SMALLEST
 from discreet.privacy import AddRemove, Concentrated, Neighbours
 from discreet.privacy.calibrate import gaussian_error
-from discreet.stream.buffers import POINT, Buffers, buffers_for
+from discreet.stream.buffered_factorisation import POINT, Buffers, buffers_for
 from discreet.stream.counter import held, steps_of, worst_streams
 
 BITS = 30  # behind the point of what is measured

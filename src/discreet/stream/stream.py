@@ -22,7 +22,7 @@ from discreet.mechanisms.session import Openable, Quota
 from discreet.noise import Entropy
 from discreet.privacy import Loss, Neighbours
 from discreet.stream.gaussian_counters import BufferedCounter, SquareRootCounter
-from discreet.stream.pushed import Pushed
+from discreet.stream.step_rows import Pushed
 from discreet.stream.tree_counter import TreeCounter
 
 Counts = tuple[int, ...]  # one for each key, or one
