@@ -43,7 +43,7 @@ class Membership:
     The area is the chance that a member scores higher than an outsider. `caught` is the share of members that are
     named, `alarmed` that of outsiders.
 
-    Guarantee: `ceiling`, that of `discreet.attack.privacy_ceiling` for a loss promised for two tables of which one has another
+    Guarantee: `ceiling`, that of `discreet.attack.ceiling` for a loss promised for two tables of which one has another
         row in the place of one person's, bounds the area on average, and twice it less one bounds the gap, if members
         and outsiders are drawn alike.
     Proof: docs/proofs/attacks.md.

@@ -94,19 +94,19 @@ def _share(pairs: Pairs) -> exp.Expr:
     return _product(_correlation(pairs), _correlation(pairs))
 
 
-_FORMULAS: dict[type[exp.Expr], Callable[[Pairs], exp.Expr]] = {
-    exp.Corr: _correlation,
-    exp.CovarPop: _covariance,
-    exp.CovarSamp: _sample,
-    exp.RegrSlope: _slope,
-    exp.RegrIntercept: _intercept,
-    exp.RegrR2: _share,
-    exp.RegrCount: lambda pairs: pairs.count,
-    exp.RegrAvgx: lambda pairs: pairs.mean(pairs.x),
-    exp.RegrAvgy: lambda pairs: pairs.mean(pairs.y),
-    exp.RegrSxx: lambda pairs: _product(pairs.count, pairs.variance(pairs.x)),
-    exp.RegrSyy: lambda pairs: _product(pairs.count, pairs.variance(pairs.y)),
-    exp.RegrSxy: lambda pairs: _product(pairs.count, _covariance(pairs)),
+_FORMULAS: dict[type[exp.Expr], tuple[str, Callable[[Pairs], exp.Expr]]] = {
+    exp.Corr: ("corr", _correlation),
+    exp.CovarPop: ("covar_pop", _covariance),
+    exp.CovarSamp: ("covar_samp", _sample),
+    exp.RegrSlope: ("regr_slope", _slope),
+    exp.RegrIntercept: ("regr_intercept", _intercept),
+    exp.RegrR2: ("regr_r2", _share),
+    exp.RegrCount: ("regr_count", lambda pairs: pairs.count),
+    exp.RegrAvgx: ("regr_avgx", lambda pairs: pairs.mean(pairs.x)),
+    exp.RegrAvgy: ("regr_avgy", lambda pairs: pairs.mean(pairs.y)),
+    exp.RegrSxx: ("regr_sxx", lambda pairs: _product(pairs.count, pairs.variance(pairs.x))),
+    exp.RegrSyy: ("regr_syy", lambda pairs: _product(pairs.count, pairs.variance(pairs.y))),
+    exp.RegrSxy: ("regr_sxy", lambda pairs: _product(pairs.count, _covariance(pairs))),
 }
 
 
@@ -119,6 +119,6 @@ def written_out(tree: exp.Expr) -> None:
             continue
         condition = None if outer is node else outer.expression.this
         # REGR_SLOPE(y, x); of the others the order makes no difference
-        whole = exp.Paren(this=_FORMULAS[type(node)](Pairs.of(two, one, condition)))
-        whole.meta[CALLED] = node.sql_name().lower()
+        whole = exp.Paren(this=_FORMULAS[type(node)][1](Pairs.of(two, one, condition)))
+        whole.meta[CALLED] = _FORMULAS[type(node)][0]
         outer.replace(whole)

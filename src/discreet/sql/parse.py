@@ -295,14 +295,12 @@ def outermost(tree: exp.Expr) -> exp.Expr:
 
 def label(node: exp.Expr) -> str:
     """What Postgres calls a column that is this; nothing if it has no word for it."""
-    if CALLED in node.meta:
-        return str(node.meta[CALLED])
     if isinstance(node, (exp.Window, exp.WithinGroup, exp.Filter, exp.Cast)):
         return label(node.this) or (node.to.sql(dialect="postgres").lower() if isinstance(node, exp.Cast) else "")
     if isinstance(node, exp.Column):
         return node.name
-    if type(node) in _OWN:
-        return _OWN[type(node)]
+    if CALLED in node.meta or type(node) in _OWN:
+        return str(node.meta.get(CALLED) or _OWN[type(node)])
     if isinstance(node, exp.Anonymous):
         return node.name.lower()
     if isinstance(node, exp.Func) and not isinstance(node, exp.Binary):

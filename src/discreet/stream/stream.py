@@ -118,7 +118,7 @@ class Stream(Openable[StreamState, Pushed, Counts, Loss]):
         counter: Any = self.counter
         pushed = [
             counter.push(each, added, rng)
-            for each, added in zip(state.counters, query.totals(kept, self.size), strict=True)
+            for each, added in zip(state.counters, query.totals(kept, self.size, self.amount), strict=True)
         ]
         counted = tuple(answer for _, answer in pushed)
         return StreamState(state.salt, tuple(after for after, _ in pushed), used, (*state.answers, counted))
