@@ -18,7 +18,7 @@ from discreet.aggregate import GaussianShares, MaskedSum, Member, Outbox, Shares
 from discreet.aggregate.masked_sum import MODULUS
 from discreet.aggregate.shamir import PRIME, joined, split
 from discreet.errors import Refusal
-from discreet.ledger.head import public_part
+from discreet.ledger.signed_head import public_part
 from discreet.noise import SECURE
 from discreet.privacy import Concentrated
 

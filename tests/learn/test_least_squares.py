@@ -18,7 +18,7 @@ from sklearn.linear_model import Ridge as PlainRidge
 from discreet.declared.table import grid_of
 from discreet.errors import Refusal
 from discreet.learn import LeastSquares, LinearRegression, LogisticRegression, Ridge
-from discreet.learn.design import Design, Scale
+from discreet.learn.design_matrix import Design, Scale
 from discreet.learn.least_squares import Spread
 from discreet.learn.price import rho_of
 from discreet.mechanisms import Column, Frame

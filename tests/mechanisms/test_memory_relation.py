@@ -17,7 +17,7 @@ from discreet.declared.column import Column
 from discreet.declared.grid import LIMIT, Grid
 from discreet.declared.table import Caps
 from discreet.errors import Refusal
-from discreet.mechanisms.memory_relation import Frame
+from discreet.mechanisms.rows_in_memory import Frame
 from discreet.privacy import Replace
 
 COLOURS = ("red", "green", None)

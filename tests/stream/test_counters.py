@@ -21,7 +21,7 @@ from discreet.errors import Refusal
 from discreet.mechanisms.registry import described, rebuilt
 from discreet.privacy import Concentrated, Pure, Replace
 from discreet.stream import BufferedCounter, SquareRootCounter, TreeCounter
-from discreet.stream.buffers import buffers_for
+from discreet.stream.buffered_factorisation import buffers_for
 from discreet.stream.gaussian_counters import _products, _weights  # whole numbers by transforms, compared with sums
 
 ONE, HALF = Fraction(1), Fraction(1, 2)

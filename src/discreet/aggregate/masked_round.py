@@ -20,13 +20,13 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
+from discreet.aggregate.cancelling_keys import public_key
 from discreet.aggregate.gaussian_shares import within
 from discreet.aggregate.masked_sum import MODULUS, MaskedSum
-from discreet.aggregate.members import public_key
-from discreet.aggregate.outbox import Outbox
+from discreet.aggregate.sent_epochs import Outbox
 from discreet.aggregate.shamir import WIDTH, joined, split
 from discreet.errors import Refusal
-from discreet.ledger.head import genuine, public_part
+from discreet.ledger.signed_head import genuine, public_part
 from discreet.noise import SECURE, Entropy
 
 _MASK, _BOX = b"discreet-masked-sum-mask\0", b"discreet-masked-sum-box\0"

@@ -79,7 +79,7 @@ def push(  # noqa: PLR0913  # each option is one of the terminal
     form: AsFormat = Format.table,
 ) -> None:
     """Push the rows of the next step; an empty file is a step too. It was paid when the stream was opened."""
-    from discreet.stream.reading import text_rows
+    from discreet.stream.read_step import text_rows
 
     opened = _streams(home).one(name)
     source: object = text_rows(sys.stdin.buffer.read()) if rows == "-" else Path(rows)

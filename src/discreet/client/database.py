@@ -20,7 +20,7 @@ from discreet.curator.quote import Terms
 from discreet.curator.streams import StreamOrder, StreamStatus
 from discreet.declared.table import Table
 from discreet.desk import PaidRelease
-from discreet.desk.publisher import Offered
+from discreet.desk.releases import Offered
 from discreet.errors import Refusal
 from discreet.exact import Number
 from discreet.ledger import Head

@@ -30,10 +30,10 @@ from discreet.ledger.entry import Plain, session_question, stream_name
 from discreet.ledger.payment import silent
 from discreet.mechanisms.registry import described
 from discreet.stream import Stream
-from discreet.stream.choice import counter_for, price_of
+from discreet.stream.counter_choice import counter_for, price_of
 from discreet.stream.declaration import StreamDeclaration
-from discreet.stream.pushed import Pushed
-from discreet.stream.reading import columns_left_out, read_pushed
+from discreet.stream.read_step import columns_left_out, read_pushed
+from discreet.stream.step_rows import Pushed
 from discreet.stream.stream import Counts
 
 _KEPT = 4096  # numbers that the ledger keeps of a stream that is closed; of more it keeps a digest

@@ -17,13 +17,13 @@ from discreet.declared.table import Outline, column_of, grid_of
 from discreet.errors import Refusal
 from discreet.exact import nonnegative, positive, probability, shown, spoken
 from discreet.learn.classifier_model import LinearClassifier
-from discreet.learn.design import Design, Reals, Scale, Steps
+from discreet.learn.design_matrix import Design, Reals, Scale, Steps
+from discreet.learn.fit_parameters import OverRows, settle_columns
+from discreet.learn.gaussian_noise import exponential_vector, normals
 from discreet.learn.losses import Huber, Logistic, Loss, SmoothHinge, Softmax
 from discreet.learn.model import LinearModel
-from discreet.learn.normals import exponential_vector, normals
 from discreet.learn.perturbation import COUNT_SHARE, METHODS, Perturbation, planned, usual_ridge
 from discreet.learn.solver import Objective, minimised
-from discreet.learn.terms import OverRows, settle_columns
 from discreet.mechanisms import Column, Frame, Pair, Relation, registered
 from discreet.mechanisms.mechanism import settle, yes_or_no
 from discreet.noise import SECURE, Entropy, laplace

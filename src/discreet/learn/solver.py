@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import Fault
-from discreet.learn.design import FEATURE_BITS
+from discreet.learn.design_matrix import FEATURE_BITS
 from discreet.learn.losses import Loss
 from discreet.mechanisms.gram import product
 

@@ -24,7 +24,7 @@ from discreet.noise import SECURE, Entropy, gaussian, gaussians
 from discreet.noise.vector import LARGEST, SMALLEST
 from discreet.privacy import AddRemove, Concentrated, Neighbours
 from discreet.privacy.calibrate import gaussian_error
-from discreet.stream.buffers import POINT, Buffers, buffers_for
+from discreet.stream.buffered_factorisation import POINT, Buffers, buffers_for
 from discreet.stream.counter import held, steps_of, worst_streams
 
 BITS = 30  # behind the point of what is measured
@@ -91,7 +91,7 @@ class _Factored:
         """α such that with this probability one running count, whichever was chosen beforehand, is within α.
 
         For all of them together ask for the confidence 1 − β / horizon. Or α of the sum of those of so many counters.
-        docs/proofs/counters.md, "Errors".
+        It holds while there are fewer than 2^38 events. docs/proofs/counters.md, "Errors".
         """
         return self._covering(self.deviation(), confidence, count(together, "together"))
 

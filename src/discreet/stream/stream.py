@@ -22,7 +22,7 @@ from discreet.mechanisms.session import Openable, Quota
 from discreet.noise import Entropy
 from discreet.privacy import Loss, Neighbours
 from discreet.stream.gaussian_counters import BufferedCounter, SquareRootCounter
-from discreet.stream.pushed import Pushed
+from discreet.stream.step_rows import Pushed
 from discreet.stream.tree_counter import TreeCounter
 
 Counts = tuple[int, ...]  # one for each key, or one
@@ -124,7 +124,7 @@ class Stream(Openable[StreamState, Pushed, Counts, Loss]):
         counter: Any = self.counter
         pushed = [
             counter.push(each, added, rng)
-            for each, added in zip(state.counters, query.totals(kept, self.size), strict=True)
+            for each, added in zip(state.counters, query.totals(kept, self.size, self.amount), strict=True)
         ]
         counted = tuple(answer for _, answer in pushed)
         return StreamState(state.salt, tuple(after for after, _ in pushed), used, (*state.answers, counted))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from discreet.declared.grid import Integers
 from discreet.errors import Refusal
 from discreet.exact import ONE, Number, count, positive, share
-from discreet.mechanisms.additive import LaplaceVector
+from discreet.mechanisms.integer_noise import LaplaceVector
 from discreet.mechanisms.mechanism import USUAL, Pair, Takes, settle
 from discreet.mechanisms.noise_sums import bar
 from discreet.mechanisms.registry import Plain, registered
