@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -106,6 +106,12 @@ class Stream(Openable[StreamState, Pushed, Counts, Loss]):
     def window_error(self, start: int, stop: int, confidence: Number = USUAL, together: int = 1) -> int:
         """The same of what comes after step `start` up to step `stop`."""
         return self.counter.window_error(start, stop, confidence, together)
+
+    def window_errors(
+        self, width: int, stops: Sequence[int], confidence: Number = USUAL, together: int = 1
+    ) -> tuple[int, ...]:
+        """The same of windows of so many steps, by the step that each ends with."""
+        return self.counter.window_errors(width, stops, confidence, together)
 
     def start(self, rng: Entropy) -> StreamState:
         """Before the first step."""
