@@ -29,7 +29,7 @@ from discreet.mechanisms.registry import digest
 from discreet.release import Release, SyntheticRelease, Wish, publication
 from discreet.release.calendar_bins import calendar, usual_calendar
 from discreet.release.folder import checked, read
-from discreet.sql.cells import _since_1970
+from discreet.sql.cell_numbers import _since_1970
 
 EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001  # by the clock on the wall, as all here
 DAYS, MOMENTS = ("2026-01-15", "2026-12-31"), ("1969-12-30 10:30:00", "1970-03-01 08:00:00")

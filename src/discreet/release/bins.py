@@ -18,9 +18,9 @@ from discreet.declared.group_key import number as time_number
 from discreet.errors import Refusal
 from discreet.exact import count, exact, positive, shown
 from discreet.mechanisms import Bins, Grid
-from discreet.mechanisms.relation import MOST_UNEVEN
+from discreet.mechanisms.private_rows import MOST_UNEVEN
 from discreet.release.calendar_bins import UNITS, calendar
-from discreet.release.counts import MOST_CELLS
+from discreet.release.noisy_cells import MOST_CELLS
 
 FINEST = 4096  # cells of the public grid among which private bins are chosen
 _FEW = 20  # steps in a bin

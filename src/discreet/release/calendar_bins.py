@@ -12,7 +12,7 @@ from bisect import bisect_right
 from discreet.declared.group_key import Type
 from discreet.errors import Refusal
 from discreet.mechanisms import Bins, Grid
-from discreet.mechanisms.relation import MOST_UNEVEN
+from discreet.mechanisms.private_rows import MOST_UNEVEN
 
 _MONTHS = {"month": 1, "quarter": 3, "year": 12, "decade": 120}
 _DAYS = {"day": 1, "week": 7}
