@@ -12,8 +12,8 @@ from doubles import Seeded
 
 from discreet.audit import Specimen, audit
 from discreet.audit.accusing_event import Event, accuse
-from discreet.audit.bounds import HitCounts
 from discreet.audit.outputs import Outputs, draw
+from discreet.audit.probability_bounds import HitCounts
 from discreet.mechanisms.mechanism import Pair
 from discreet.noise import Entropy, flip, laplaces
 from discreet.privacy.loss import Pure

@@ -7,8 +7,7 @@ import io
 import json
 
 import pytest
-from click.testing import Result
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from discreet.cli.game import app
 from discreet.errors import Refusal

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from scipy import optimize, stats
 
 from discreet.audit import OneRun, audit_one_run, one_run_bound
-from discreet.audit.bounds import exactly
 from discreet.audit.one_run import one_run_chance
+from discreet.audit.probability_bounds import exactly
 from discreet.errors import Refusal
 from discreet.mechanisms import CellCount, Gaussian, LaplaceVector, OnlineWeights, RandomizedResponse
 from discreet.noise import Entropy

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.audit.accusing_event import Accusation, Event, accuse, heard
-from discreet.audit.bounds import HitCounts
 from discreet.audit.claim import Pairs, neighbouring, odds_excess, points
 from discreet.audit.outputs import once
+from discreet.audit.probability_bounds import HitCounts
 from discreet.audit.trial import ALPHA, LEAST_SAMPLES, Hits, Verdict, claim_of, coins_of
 from discreet.errors import Refusal
 from discreet.exact import HALF, ZERO, Number, count, positive, share

@@ -15,8 +15,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit.bounds import HitCounts, roughly_at_least, roughly_at_most
 from discreet.audit.outputs import Outputs
+from discreet.audit.probability_bounds import HitCounts, roughly_at_least, roughly_at_most
 from discreet.errors import Refusal
 from discreet.exact import ZERO
 from discreet.interval import exp

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from discreet.audit.bounds import exactly, upper_tail
+from discreet.audit.probability_bounds import exactly, upper_tail
 from discreet.errors import Refusal
 from discreet.exact import HALF, ZERO, Number, count, probability, share, spoken
 from discreet.interval import WIDTH, exp, greatest, least, simpler_up
