@@ -62,6 +62,10 @@ def test_rows_that_are_their_own_unit_all_count() -> None:
         quiet(contribution=2, owned=False)
 
 
+def test_an_amount_beyond_the_declared_one_counts_as_that() -> None:
+    assert run(quiet(amount=5), [[("one", 0, 1000)], [("two", 0, -1000)]]) == [(5,), (0,)]
+
+
 def test_amounts_are_added_up_and_their_largest_is_part_of_the_price() -> None:
     stream = quiet(contribution=2, amount=50)
     assert run(stream, [[("one", 0, 50), ("two", 0, -7)], [("one", 0, 3)] * 4]) == [(43,), (46,)]

@@ -136,16 +136,16 @@ class _Risk(OverRows):
         shape, reach = (size, loss.scores), math.sqrt(length) * (1 + 2.0**-50)
         draw = exponential_vector if noise.exponential else normals
         vector = float(noise.scale) * draw(shape[0] * shape[1], rng=rng).reshape(shape)
-        rows, told = design.rows(relation, self.label, rng, number=self.numeric)
-        labels, there = self.read(relation, told)
-        if not there.all():
-            rows, labels = rows[there], labels[there]
-        rows = rows if lift is None else lift(rows)
+        blocks = []
+        for rows, told in design.rows(relation, self.label, rng, number=self.numeric):
+            labels, there = self.read(relation, told)
+            own = rows if there.all() else rows[there]
+            blocks.append((own if lift is None else lift(own), labels[there]))
         inside = noise.where == "objective"
         tilt = vector if inside else np.zeros(shape)
         corner = np.full(shape, float(self.l1))
         corner[: self.fit_intercept] = 0
-        objective = Objective(loss, rows, labels, float(noise.ridge), tilt, reach, corner)
+        objective = Objective(loss, tuple(blocks), float(noise.ridge), tilt, reach, corner)
         found = minimised(objective, float(noise.tolerance - noise.drawn_off) * _CERTIFIED)
         return _on_grid(found if inside else found + vector, noise, rng, zeros=bool(self.l1) and inside)
 

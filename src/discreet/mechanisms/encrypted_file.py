@@ -66,6 +66,15 @@ class Sealed:
         """Whether anything lies at `path`."""
         return self.path.exists() or self.path.is_symlink()
 
+    @property
+    def version(self) -> tuple[int, int, int]:
+        """Which file lies at `path`, as far as one can tell from outside: another after each `write`; zeros if none."""
+        try:
+            kept = self.path.lstat()
+        except OSError:
+            return 0, 0, 0
+        return kept.st_ino, kept.st_mtime_ns, kept.st_size
+
     def create_key(self) -> None:
         """A fresh key where there is none yet; one that is there is kept."""
         if not self.key_file.exists():

@@ -6,6 +6,7 @@ import csv
 import hashlib
 import io
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import duckdb
@@ -41,6 +42,19 @@ def read_pushed(declared: StreamDeclaration, source: object) -> tuple[Pushed, st
     return pushed, seen.hexdigest()
 
 
+def columns_left_out(declared: StreamDeclaration, source: object) -> tuple[str, ...]:
+    """The columns with a cell for which a row does not count, or counts as another number: for who pushes it alone."""
+    opened = _opened(source)
+    if opened is None or (isinstance(opened, pa.Table) and not opened.num_columns):
+        return ()
+    tests = _tests(declared)
+    with duckdb.connect() as connection:
+        text = _found(declared, connection, opened)
+        asked = ", ".join(f"coalesce(bool_or({test}), false)" for test in tests.values())
+        [there] = connection.execute(f"SELECT {asked or 'NULL'} FROM {text}").fetchall()  # noqa: S608
+    return tuple(name for name, wrong in zip(tests, there, strict=False) if wrong)
+
+
 def text_rows(data: bytes) -> pa.Table:
     """Rows of CSV as columns of text, the first line their names. What is missing at the end of a line is NULL."""
     lines = list(csv.reader(io.StringIO(data.decode("utf-8", "replace"), newline="")))
@@ -71,35 +85,77 @@ def _selected(declared: StreamDeclaration, source: object) -> pa.Table | None:
     if source is None or (isinstance(source, pa.Table) and not source.num_columns):
         return None
     with duckdb.connect() as connection:
+        text = _found(declared, connection, source)
         try:
-            text = read_source(connection, source)
-            there = [str(row[0]) for row in connection.sql(f"SELECT * FROM {text}").description]  # noqa: S608
-            for column in declared.table.columns:
-                if column.name not in there:
-                    raise Refusal(f"there is no column {column.name!r} in what is pushed", hint=f"it has {there}")
             return connection.sql(_sql(declared, text)).to_arrow_table()
         except duckdb.Error:
-            raise Refusal(
-                "what is pushed cannot be read", hint="push a .csv, .parquet or .arrow file, or an Arrow table"
-            ) from None
+            raise _unread() from None
+
+
+def _found(declared: StreamDeclaration, connection: duckdb.DuckDBPyConnection, source: object) -> str:
+    """SQL that reads a source, refused if it lacks a column."""
+    try:
+        text = read_source(connection, source)
+        there = [str(row[0]) for row in connection.sql(f"SELECT * FROM {text}").description]  # noqa: S608
+    except duckdb.Error:
+        raise _unread() from None
+    for column in declared.table.columns:
+        if column.name not in there:
+            raise Refusal(f"there is no column {column.name!r} in what is pushed", hint=f"it has {there}")
+    return text
+
+
+def _tests(declared: StreamDeclaration) -> dict[str, str]:
+    """By column, whether a cell keeps a row from counting as it is."""
+    table, tests = declared.table, {}
+    if table.unit is not None:
+        tests[table.unit] = f"{typed(table.column(table.unit), table)} IS NULL"
+    if declared.by is not None:
+        keys = ", ".join("'" + key_text(key).replace("'", "''") + "'" for key in declared.keys)
+        tests[declared.by] = f"coalesce({_key(declared)} NOT IN ({keys}), true)"
+    if declared.value is not None:
+        number = _number(table.column(declared.value))
+        low, high = (float(end * declared.grid.step) for end in (declared.grid.low, declared.grid.high))
+        tests[declared.value] = f"coalesce(isnan({number}) OR {number} < {low!r} OR {number} > {high!r}, true)"
+    return tests
 
 
 def _sql(declared: StreamDeclaration, source: str) -> str:
     table = declared.table
     owner = "''" if table.unit is None else f"CAST({typed(table.column(table.unit), table)} AS VARCHAR)"
-    key = "''" if declared.by is None else f"CAST({typed(table.column(declared.by), table)} AS VARCHAR)"
     amount = "1" if declared.value is None else _steps(table.column(declared.value), declared)
-    inner = f"SELECT {owner} AS owner, {key} AS key, {amount} AS amount FROM {source}"  # noqa: S608  # names are quoted
+    inner = f"SELECT {owner} AS owner, {_key(declared)} AS key, {amount} AS amount FROM {source}"  # noqa: S608  # names are quoted
     return f"SELECT * FROM ({inner}) WHERE owner IS NOT NULL AND key IS NOT NULL AND amount IS NOT NULL"  # noqa: S608
+
+
+def _key(declared: StreamDeclaration) -> str:
+    """A row's key as text; NULL if there is none."""
+    if declared.by is None:
+        return "''"
+    column = declared.table.column(declared.by)
+    if not declared.edges:
+        return f"CAST({typed(column, declared.table)} AS VARCHAR)"
+    number, edges = _number(column), [float(edge) for edge in declared.edges]
+    bins = zip(pairwise(edges), declared.keys, strict=True)
+    cases = " ".join(f"WHEN {number} >= {low!r} AND {number} < {high!r} THEN '{key}'" for (low, high), key in bins)
+    return f"CASE {cases} END"
+
+
+def _number(column: Column) -> str:
+    return f"TRY_CAST({quoted(column.name)} AS DOUBLE)"
 
 
 def _steps(column: Column, declared: StreamDeclaration) -> str:
     """A number in whole steps within the bounds; NULL if there is none."""
     grid = declared.grid
-    number = f"TRY_CAST({quoted(column.name)} AS DOUBLE)"
+    number = _number(column)
     near = f"greatest({float(grid.lower)!r}, least({float(grid.upper)!r}, {number}))"
     steps = f"greatest({grid.low}, least({grid.high}, TRY_CAST(round({near} / {float(grid.step)!r}) AS BIGINT)))"
     return f"CASE WHEN {number} IS NULL OR isnan({number}) THEN NULL ELSE {steps} END"
+
+
+def _unread() -> Refusal:
+    return Refusal("what is pushed cannot be read", hint="push a .csv, .parquet or .arrow file, or an Arrow table")
 
 
 def _codes(column: pa.ChunkedArray) -> tuple[list[str], Whole]:

@@ -42,10 +42,10 @@ class Pushed:
         kept[order] = np.arange(theirs.size) - first[theirs] + before[theirs] < most
         return kept
 
-    def totals(self, kept: NDArray[np.bool_], keys: int) -> list[int]:
-        """What the rows that are kept add to each key."""
+    def totals(self, kept: NDArray[np.bool_], keys: int, most: int) -> list[int]:
+        """What the rows that are kept add to each key, each as `most` in size at most."""
         added = np.zeros(keys, dtype=np.int64)
-        np.add.at(added, self.key[kept], self.amount[kept])
+        np.add.at(added, self.key[kept], np.clip(self.amount[kept], -most, most))
         return [int(each) for each in added]
 
     def rows_of(self) -> Mapping[str, int]:
