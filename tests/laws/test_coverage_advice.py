@@ -12,7 +12,7 @@ import pytest
 from covering import RUNS, Coverage, coverage
 from doubles import Seeded
 
-from discreet.curator.advice import (
+from discreet.curator.bounds_advice import (
     Bars,
     BoundsAdvice,
     CapsAdvice,
@@ -115,7 +115,10 @@ PRICES: dict[str, Pure | Concentrated] = {
 
 
 CASES = [
-    (name, paid) for name in PEOPLE for paid in PRICES if paid in {"0.5", "rho 0.1"} or name in {"tiny", "heavy tail", "stairs"}
+    (name, paid)
+    for name in PEOPLE
+    for paid in PRICES
+    if paid in {"0.5", "rho 0.1"} or name in {"tiny", "heavy tail", "stairs"}
 ]
 
 

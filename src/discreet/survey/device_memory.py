@@ -32,7 +32,7 @@ from discreet.ledger.file_access import Called, damaged
 from discreet.privacy import Pure
 from discreet.survey.store import PrivateFile
 from discreet.survey.task import Task
-from discreet.transport.keyring import Handover, related
+from discreet.transport.signing_keys import Handover, related
 
 _CALLED = Called(
     "what this device remembers",
