@@ -8,9 +8,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from discreet.curator.advice import Bars, _possible
 
 from discreet.curator import chosen_bars
+from discreet.curator.bounds_advice import Bars, _possible
 from discreet.curator.chosen_bars import BOUNDS, CAPS, SEEMS_EMPTY, farthest, of_bounds, of_cap, standing_out
 from discreet.mechanisms import GaussianVector, LaplaceVector
 

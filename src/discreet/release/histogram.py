@@ -64,11 +64,11 @@ class Histogram:
         """The same where noise chose the parts, by counts that are not used where they tipped the scales."""
         return self if self.splits is None else replace(self, bounding=SEARCHED)
 
-    def chosen(self, wider: float = WIDER) -> Histogram:
+    def chosen(self, times: float = WIDER) -> Histogram:
         """The same where what chose the parts is used again, or counts were moved: with wider errors."""
         if self.splits is None:
             return self
-        known, square = self.splits, wider**2
+        known, square = self.splits, times**2
         wider = Splits(known.total * square, known.children, tuple(spread * square for spread in known.spread))
         return replace(self, splits=wider, bounding=CHOSEN)
 
