@@ -30,9 +30,9 @@ from discreet.errors import Refusal
 from discreet.exact import spoken
 from discreet.ledger.file_access import Called, damaged
 from discreet.privacy import Pure
-from discreet.survey.store import PrivateFile
 from discreet.survey.task import Task
 from discreet.transport.keyring import Handover, related
+from discreet.transport.private_file import PrivateFile
 
 _CALLED = Called(
     "what this device remembers",
