@@ -4,9 +4,9 @@ The largest standard deviation of a running count, in units σ of the noise that
 ε = 1; and how it is drawn: all steps at once (`batch`), or one after the other from a state (`pushed`). Seconds are of
 CPU. `measured` is the root mean square of the last counts of several runs over the stated deviation.
 
-The second table is the search for the constants of `discreet.stream.buffers`: fades and weights of four fading sums
-that minimise ‖column‖ · ‖row‖, by BFGS and then Nelder–Mead from starts that are evenly spaced logarithms. `shipped` is
-the product for what the package has, `found` for what the search finds, both over that of the square root.
+The second table is the search for the constants of `discreet.stream.buffered_factorisation`: fades and weights of four
+fading sums that minimise ‖column‖ · ‖row‖, by BFGS and then Nelder–Mead from starts that are evenly spaced logarithms.
+`shipped` is the product for what the package has, `found` for what the search finds, both over that of the square root.
 
 With `--plot` it draws docs/images/counters.svg instead: a stream of a thousand steps, and what each counter says of it.
 """
@@ -26,7 +26,7 @@ from scipy.optimize import minimize
 from discreet.noise import SECURE
 from discreet.pictures.lines import Line, lines
 from discreet.stream import BufferedCounter, SquareRootCounter, TreeCounter
-from discreet.stream.buffers import POINT, Buffers, buffers_for
+from discreet.stream.buffered_factorisation import POINT, Buffers, buffers_for
 
 STEPS, PUSHED, RUNS = 1_000_000, 20_000, 24
 PLOT, SHOWN = Path(__file__).parents[1] / "docs" / "images" / "counters.svg", 1_000

@@ -207,7 +207,7 @@ def opened(home: Home) -> Iterator[str]:
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
-    sandbox = Processes(("discreet.curator.planner", "discreet.server.pg_catalog"))
+    sandbox = Processes(("discreet.curator.sandboxed_planner", "discreet.server.pg_catalog"))
     desk = Desk(home.folder, sandbox)
     journal = Journal(lambda _: None)
     opening = serve(desk, PostgresCatalogue(desk), "127.0.0.1", 0, journal=journal)

@@ -15,8 +15,8 @@ from time import process_time
 from typing import Any
 
 from discreet.aggregate import DilutedGeometric, Logarithms, Sender, StreamSum, dealt, encrypted, opened, plan
-from discreet.aggregate.group import ORDER, added, multiple, read_point, scalar, written
-from discreet.aggregate.logarithm import size_for
+from discreet.aggregate.curve_group import ORDER, added, multiple, read_point, scalar, written
+from discreet.aggregate.small_logarithms import size_for
 
 PLOT = Path(__file__).parents[1] / "docs" / "images" / "sums.png"
 PEOPLE = 100_000

@@ -31,11 +31,15 @@ from pathlib import Path
 from typing import IO, NoReturn
 
 from discreet.cli import main
-from discreet.sandbox import process_pool, worker
+from discreet.sandbox import process_pool, worker_process
 
 _NUMBER = struct.Struct("!q")
 _SIZE = struct.Struct("!Q")
-_NURSERY = ("discreet.curator.planner", "discreet.server.pg_catalog", "discreet.server.pgwire.parameter_types")
+_NURSERY = (
+    "discreet.curator.sandboxed_planner",
+    "discreet.server.pg_catalog",
+    "discreet.server.pgwire.parameter_types",
+)
 _SERVER = (
     "discreet.cli.serve",
     "discreet.cli.console_adapter",
@@ -270,7 +274,7 @@ def _become_nursery(arguments: list[str], descriptors: list[int]) -> None:
     _streams(nothing, nothing, nothing)
     os.setsid()
     sys.argv = ["discreet.sandbox", str(descriptors[0]), *arguments]
-    worker.main()
+    worker_process.main()
 
 
 if __name__ == "__main__":

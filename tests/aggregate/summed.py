@@ -12,7 +12,7 @@ from discreet.aggregate.sum_aggregator import SumAggregator
 from discreet.aggregate.sum_device import Steps, SumDevice, SumRead
 from discreet.aggregate.sum_plan import SumPlan
 from discreet.errors import Refusal
-from discreet.transport.keyring import Handover
+from discreet.transport.signing_keys import Handover
 
 PLAN = SumPlan("Power in Mill Lane", 50, Fraction(1, 8), epochs=3, patience=60)
 

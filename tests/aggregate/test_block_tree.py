@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from doubles import Seeded
 
 from discreet.aggregate import Block, DilutedGeometric, TreeMember, TreeSum, agreed, dealt, public_key, read_tree
-from discreet.aggregate.group import ORDER
+from discreet.aggregate.curve_group import ORDER
 from discreet.errors import Refusal
 from discreet.privacy import Approximate, Concentrated
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from discreet.aggregate.group import LENGTH, ORDER, added, hashed, multiple, read_point, written
-from discreet.aggregate.logarithm import Logarithms, size_for
+from discreet.aggregate.curve_group import LENGTH, ORDER, added, hashed, multiple, read_point, written
+from discreet.aggregate.small_logarithms import Logarithms, size_for
 from discreet.errors import Refusal
 
 TABLE = Logarithms.made(5)

@@ -6,7 +6,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from discreet.aggregate import agreed, dealt, public_key
-from discreet.aggregate.group import ORDER
+from discreet.aggregate.curve_group import ORDER
 from discreet.errors import Refusal
 
 KEYS = [X25519PrivateKey.generate() for _ in range(5)]

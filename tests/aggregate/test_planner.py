@@ -11,7 +11,7 @@ from aggregate.test_block_tree import simulated
 from scipy import stats
 
 from discreet.aggregate import TreeSum, plan
-from discreet.aggregate.planner import curator_deviation, local_deviation
+from discreet.aggregate.scheme_comparison import curator_deviation, local_deviation
 from discreet.errors import Refusal
 from discreet.privacy import Approximate, Concentrated
 from discreet.privacy.calibrate import concentrated_for

@@ -10,8 +10,8 @@ from doubles import Seeded
 from scipy import stats
 
 from discreet.aggregate import DilutedGeometric, GaussianShares, Logarithms, Sender, StreamSum, dealt, encrypted, opened
-from discreet.aggregate.group import added, hashed, multiple, read_point, scalar
-from discreet.aggregate.outbox import Outbox
+from discreet.aggregate.curve_group import added, hashed, multiple, read_point, scalar
+from discreet.aggregate.sent_epochs import Outbox
 from discreet.audit import audit
 from discreet.errors import Refusal
 from discreet.mechanisms.mechanism import Pair

@@ -8,7 +8,7 @@ from pathlib import Path
 from commandline import discreet
 
 from discreet.aggregate import plan
-from discreet.aggregate.planner import curator_deviation
+from discreet.aggregate.scheme_comparison import curator_deviation
 
 
 def test_the_street_is_shown(tmp_path: Path) -> None:

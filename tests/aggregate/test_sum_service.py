@@ -20,7 +20,7 @@ from discreet.aggregate.sum_device import USUAL, SumDevice, SumRead
 from discreet.aggregate.sum_messages import HELLO, STEPS, Message, Misshapen, joining, read_message
 from discreet.aggregate.sum_plan import SumPlan
 from discreet.errors import Refusal
-from discreet.ledger.head import signing_key
+from discreet.ledger.signed_head import signing_key
 from discreet.privacy import Concentrated
 from discreet.transport.task import Uninvited, Unknown
 

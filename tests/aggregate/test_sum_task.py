@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from discreet.aggregate import MaskedSum, Sender, StreamSum, SumTask, opened, public_key
 from discreet.errors import Refusal
-from discreet.ledger.head import public_part
+from discreet.ledger.signed_head import public_part
 from discreet.privacy import Approximate, Concentrated
 
 KEY = Ed25519PrivateKey.generate()

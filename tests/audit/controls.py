@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.audit.claim import Specimen
-from discreet.audit.zoo_mechanisms import sparse_vector
+from discreet.audit.zoo_wrong_noise import sparse_vector
 from discreet.interval import log
 from discreet.mechanisms.mechanism import Pair
 from discreet.noise import SECURE, Entropy, flips, gaussians, laplaces

@@ -27,8 +27,8 @@ from discreet.mechanisms import (
 )
 from discreet.mechanisms.auction import PostedPrice
 from discreet.mechanisms.key_selection import GaussianKeys, LaplaceKeys, OptimalKeys
+from discreet.mechanisms.mean_and_variance import Mean, Variance
 from discreet.mechanisms.median import PureMedian, PureRank, SmoothMedian, SmoothRank
-from discreet.mechanisms.moments import Mean, Variance
 from discreet.mechanisms.online_weights import OnlineWeights, RefreshedOnlineWeights
 from discreet.mechanisms.propose_test_release import ProposedMedian, ProposeTestRelease
 from discreet.mechanisms.quantile import Quantile

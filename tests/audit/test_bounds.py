@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from discreet.audit.bounds import (
+from discreet.audit.probability_bounds import (
     at_least,
     at_most,
     epsilon_at_least,

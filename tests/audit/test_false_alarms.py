@@ -12,8 +12,8 @@ from doubles import Seeded
 
 from discreet.audit import Specimen, audit
 from discreet.audit.accusing_event import Event, accuse
-from discreet.audit.bounds import HitCounts
 from discreet.audit.outputs import Outputs, draw
+from discreet.audit.probability_bounds import HitCounts
 from discreet.mechanisms.mechanism import Pair
 from discreet.noise import Entropy, flip, laplaces
 from discreet.privacy.loss import Pure
@@ -64,8 +64,9 @@ def test_rare_events_raise_no_more_alarms_than_alpha() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mechanism", EXACT[:4], ids=lambda mechanism: mechanism.name)
+@pytest.mark.parametrize("mechanism", [*TIGHT, DEAF], ids=lambda mechanism: mechanism.name)
 def test_no_alarm_in_ten_thousand_runs(mechanism: Specimen) -> None:
+    """Pure, (ε, δ), zCDP and Gaussian claims, each attained; 15,000 audits at one in a million, and as many at 5 %."""
     assert alarms(mechanism, 2_500, "1e-6", 30_000) == 0
     assert alarms(mechanism, 2_500, "0.05", 40_000) <= 195  # Pr[Bin(2500, 0.05) > 195] < 1e-9
 

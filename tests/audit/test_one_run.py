@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from scipy import optimize, stats
 
 from discreet.audit import OneRun, audit_one_run, one_run_bound
-from discreet.audit.bounds import exactly
 from discreet.audit.one_run import one_run_chance
+from discreet.audit.probability_bounds import exactly
 from discreet.errors import Refusal
 from discreet.mechanisms import CellCount, Gaussian, LaplaceVector, OnlineWeights, RandomizedResponse
 from discreet.noise import Entropy
@@ -44,7 +44,9 @@ def best(right: int, guesses: int, epsilon: float, budget: float) -> float:
     return min(1.0, float(stats.binom.sf(right - 1, guesses, q)) + lifted)
 
 
-@pytest.mark.parametrize(("right", "guesses", "canaries"), [(0, 5, 5), (3, 5, 9), (40, 50, 200), (70, 100, 1000)])
+@pytest.mark.parametrize(
+    ("right", "guesses", "canaries"), [(0, 5, 5), (3, 5, 9), (40, 50, 200), (70, 100, 1000), (300, 400, 900)]
+)
 @pytest.mark.parametrize("epsilon", [0, 1, 3])
 @pytest.mark.parametrize("delta", [0, Fraction(1, 10**5), Fraction(1, 300)])
 def test_the_chance_is_the_binomial_tail_and_what_delta_lifts(
@@ -70,6 +72,33 @@ def test_more_right_guesses_prove_more_and_more_delta_proves_less(guesses: int, 
     if bounds[0]:
         assert one_run_chance(right, guesses, 50, bounds[0], Fraction(0)) <= ALPHA
         assert one_run_chance(right, guesses, 50, bounds[0] + Fraction(1, 1000), Fraction(0)) > ALPHA
+
+
+@pytest.mark.parametrize(
+    ("right", "delta"),
+    [
+        *(pytest.param(*each, marks=pytest.mark.slow) for each in ((732_000, 1e-5), (733_000, 1e-4), (760_000, 1e-3))),
+        (10**6, 1e-5),
+    ],
+)
+def test_a_million_canaries_are_bounded_as_scipy_says(right: int, delta: float) -> None:
+    """The greedy sum in floats, at the ε that was proven: there the chance is alpha, and just above it is more."""
+    many = 10**6
+    proven = float(one_run_bound(right, many, many, str(delta)))
+
+    def chance(epsilon: float) -> float:
+        q, short = 1 / (1 + math.exp(-epsilon)), np.arange(1, right + 1)
+        law = stats.binom.pmf(right - short, many, q)
+        paid = np.cumsum(short * law)
+        whole = int(np.searchsorted(paid, many * delta / 2))
+        rest = many * delta / 2 - (paid[whole - 1] if whole else 0)
+        lifted = float(law[:whole].sum()) + (rest / short[whole] if whole < right else 0)
+        return float(stats.binom.sf(right - 1, many, q)) + lifted
+
+    assert proven > 0
+    assert chance(proven - 1e-5) <= float(ALPHA)
+    slack = 0.001 if right < many else 0.02  # what is far beyond the mean is bounded with a little given away
+    assert chance(proven + slack) > float(ALPHA)
 
 
 def test_no_private_channel_is_guessed_more_often_than_the_proof_says() -> None:

@@ -9,8 +9,8 @@ import pytest
 from doubles import Seeded
 from numpy.typing import NDArray
 
-from discreet.audit.score import BINS, Boosted
-from discreet.audit.zoo_mechanisms import uniforms
+from discreet.audit.likelihood_score import BINS, Boosted
+from discreet.audit.zoo_wrong_noise import uniforms
 
 Reals = NDArray[np.float64]
 

@@ -14,7 +14,7 @@ from doubles import Seeded
 from numpy.typing import NDArray
 
 from discreet.audit import ZOO, Specimen, Verdict, at_least, at_most, audit, insist
-from discreet.audit.bounds import epsilon_at_least
+from discreet.audit.probability_bounds import epsilon_at_least
 from discreet.errors import Refusal
 from discreet.mechanisms.mechanism import Pair
 from discreet.noise import SECURE, Entropy, flips, laplace, laplaces

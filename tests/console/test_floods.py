@@ -28,7 +28,7 @@ from discreet.console.upload import Uploads
 from discreet.curator.custody import Custody
 from discreet.desk import Desk, Visitor
 from discreet.errors import Refusal
-from discreet.server.http.door import Door
+from discreet.server.http.asgi_app import Door
 
 CONNECTED, TOLD = "40{", '42["open"'
 

@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from discreet.cli import tables as commands
+from discreet.console.manage_tables import looked
 from discreet.console.table_draft import (
     BUDGET,
     COLUMNS,
@@ -29,7 +30,6 @@ from discreet.console.table_draft import (
     surest,
     table_name,
 )
-from discreet.console.tables import looked
 from discreet.curator import catalogue
 from discreet.curator.custody import Custody, Declared, found_home
 from discreet.curator.source_schema import SourceColumn, source_columns

@@ -229,6 +229,12 @@ def test_a_stream_is_paid_once_and_pushed_until_it_is_closed(db: Database) -> No
     second = stream.window(1, 2)
     assert second.count == stream.counts[1].count - first.count
     assert second.top(1)[0][1] == max(second.by.values())
+    assert stream.windows(1) == (stream.window(0, 1), second)
+    assert stream.windows(2, 2) == (both,)
+    assert second.top_error >= second.key_error
+    assert {each.bounding for each in (first, both, second, *stream.counts)} == {stream.bounding}
+    assert "Rows in which patient is NULL or no bigint are left out." in stream.bounding
+    assert "<polyline" in stream.plot(window=1).wide
     with pytest.raises(Refusal, match="start < stop <= 2"):
         stream.window(1, 3)
     stream.close()
@@ -237,5 +243,7 @@ def test_a_stream_is_paid_once_and_pushed_until_it_is_closed(db: Database) -> No
         stream.push({"patient": [], "region": []})
     sums = db.open_stream("money", unit="row", horizon=4, sums={"cost": (0, 10)}, steps={"cost": "0.5"}, epsilon=100)
     assert sums.push({"cost": [1.2, 99.0]}).count % Fraction(1, 2) == 0
+    ages = db.open_stream("ages", unit="patient", horizon=4, bins={"age": [0, "18.5", 65]}, epsilon=100)
+    assert set(ages.push({"patient": [1, 2], "age": [3, 40]}).by) == {"[0, 18.5)", "[18.5, 65)"}
     with pytest.raises(Refusal, match="there is no stream 'other'"):
         db.stream("other")

@@ -15,7 +15,7 @@ from house.test_session_tenant import SURE
 from discreet.errors import OverBudget, Refusal
 from discreet.ledger.entry import canonical
 from discreet.mechanisms import REGISTRY, Openable, Takes
-from discreet.mechanisms.sealed import CLOSED
+from discreet.mechanisms.encrypted_file import CLOSED
 from discreet.mechanisms.session import Session, finished
 
 VALUES = [-(10**30), 3, 10**30, 49, 50, 51, 0, 10**6, 10**6, 10**6]

@@ -14,7 +14,7 @@ from discreet.curator.custody import Custody, Declared, found_home
 from discreet.curator.run import row_outline
 from discreet.engines import DuckRelation, DuckStore
 from discreet.mechanisms import Column, Frame
-from discreet.sql.shape import shape
+from discreet.sql.relation_facts import shape
 from discreet.sql.split_at_noise import rows_of
 
 COLUMNS = (

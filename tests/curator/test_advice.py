@@ -16,7 +16,7 @@ from doubles import Seeded
 
 from discreet.curator import Curator
 from discreet.curator import curator as curator_module
-from discreet.curator.advice import BARS, ROWS, Bars, advise_bounds, bounds_parts, most_rows, outer, standing_out
+from discreet.curator.bounds_advice import BARS, ROWS, Bars, advise_bounds, bounds_parts, most_rows, outer, standing_out
 from discreet.curator.noisy_statistics import NoisyGroups
 from discreet.curator.price import priced
 from discreet.curator.purchase import BoughtTable

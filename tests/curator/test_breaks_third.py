@@ -16,8 +16,8 @@ from discreet.curator import Curator, Terms
 from discreet.curator.custody import Custody, Declared, found_home
 from discreet.errors import Refusal
 from discreet.privacy import Approximate
-from discreet.sql.cells import BoundedRows
-from discreet.sql.rows import Capped, Filter, Joined, Kept, Project, Rows, below
+from discreet.sql.cell_numbers import BoundedRows
+from discreet.sql.owned_rows import Capped, Filter, Joined, Kept, Project, Rows, below
 from discreet.sql.split_at_noise import rows_of
 
 PUBLIC = pa.table({"diagnosis": ["d0", "d1"], "patient": [1, 2], "cost": [1.0, 2.0]})

@@ -20,7 +20,7 @@ import pytest
 from discreet.curator import Curator
 from discreet.curator.catalogue import parse, text_of
 from discreet.curator.custody import Custody, Declared, found_home
-from discreet.desk.practice import made_up
+from discreet.desk.practice_home import made_up
 from discreet.errors import Refusal
 
 DAYS = [dt.date(2024, 1, day) for day in range(1, 6)]

@@ -15,8 +15,8 @@ from discreet.curator import catalogue
 from discreet.curator.named_run import NamedRun
 from discreet.curator.run import planned
 from discreet.engines import DuckRelation, DuckStore
-from discreet.mechanisms.by_name import OfColumn
-from discreet.sql.cells import BoundedRows
+from discreet.mechanisms.run_by_name import OfColumn
+from discreet.sql.cell_numbers import BoundedRows
 from discreet.sql.split_at_noise import rows_of
 
 NAMED: dict[str, dict[str, Any]] = {

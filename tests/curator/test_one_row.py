@@ -9,7 +9,7 @@ import pytest
 
 from discreet.declared.table import Caps, Schema
 from discreet.sql.bounding import row_cap
-from discreet.sql.left_out import left_out
+from discreet.sql.excluded_rows import left_out
 from discreet.sql.plan import Part
 from discreet.sql.split_at_noise import question
 

@@ -14,7 +14,7 @@ import pytest
 from discreet.curator import Curator, catalogue
 from discreet.curator.custody import Custody, Declared, found_home
 from discreet.curator.quote import TermsGiven
-from discreet.sql.cells import BoundedRows
+from discreet.sql.cell_numbers import BoundedRows
 from discreet.sql.split_at_noise import rows_of
 
 PEOPLE, REGIONS = 1000, tuple("abcdefg")

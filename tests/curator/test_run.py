@@ -32,7 +32,7 @@ from discreet.interval import log
 from discreet.mechanisms import REGISTRY, Caps, Grid, Mean, Quantile, SampleAggregate, SmoothMedian, Takes
 from discreet.noise import SECURE, Entropy, permutation
 from discreet.privacy import AddRemove, Approximate, Concentrated, Neighbours, Pure, Replace
-from discreet.sql.cells import BoundedRows
+from discreet.sql.cell_numbers import BoundedRows
 from discreet.sql.split_at_noise import rows_of
 
 EVERY = {**EXAMPLES, **CLIENTS, **RELEASES, **OTHERS, **COUNTERS}

@@ -20,7 +20,8 @@ from curator.test_session_kills import Killed, killing
 from discreet.curator import Curator
 from discreet.curator import streams as streams_room
 from discreet.curator.custody import Custody, Declared
-from discreet.curator.streams import OpenStream, StreamCount, StreamOrder, Streams
+from discreet.curator.stream_answers import StreamCount
+from discreet.curator.streams import OpenStream, StreamOrder, Streams
 from discreet.errors import Fault, OverBudget, Refusal
 from discreet.ledger import Spend, SqliteLedger, StoredAnswer, adopt, verify
 from discreet.privacy import Approximate, Pure
@@ -66,6 +67,69 @@ def test_it_is_paid_once_and_counts_what_is_pushed(home: Path) -> None:
     assert spent(home) == 10**6
     (payment,) = [event for event in events(home) if isinstance(event, Spend)]
     assert payment.what["stream"] == "live"  # type: ignore[index,call-overload]
+
+
+def test_it_says_what_does_not_count_whatever_was_pushed(home: Path) -> None:
+    stream = opened(home, KEYED)
+    said = stream.words.bounding
+    for part in (
+        "Error bars cover the noise.",
+        "Rows in which patient is NULL or no bigint are left out.",
+        "Of one patient 3 rows count, over all steps and keys",
+        "Rows in which region is NULL or none of the declared keys are left out, of the total too.",
+        "After step 20 it is closed",
+        "How many these are is not told.",
+    ):
+        assert part in said
+    heard: list[tuple[str, ...]] = []
+    answers = [
+        stream.push(rows(1, 2, region=["north", "south"]), unread=heard.append),
+        stream.push(rows(1, None, region=["north", "south"]), unread=heard.append),
+        stream.push(rows(1, 2, region=["east", None])),
+        stream.push(rows(5, None, region=["east", "south"]), unread=heard.append),
+    ]
+    assert heard == [("patient",), ("patient", "region")]  # on the custodian's own terminal alone
+    assert {each.bounding for each in (*answers, *stream.counts, *stream.windows(2))} == {said}
+    assert stream.standing.bounding == said
+
+
+def test_windows_are_differences_and_top_keys_have_an_error_for_all(home: Path) -> None:
+    stream = streams(home).open("noisy", StreamOrder("patient", 9, 2, by=KEYED.by, epsilon=1))
+    assert stream.windows(3) == ()
+    for step in range(5):
+        stream.push(rows(*range(step), region=["north"] * step))
+    said = stream.counts
+    sliding = stream.windows(2)
+    assert [(each.start, each.step) for each in sliding] == [(0, 1), (0, 2), (1, 3), (2, 4), (3, 5)]
+    assert [each.count for each in sliding[2:]] == [said[n].count - said[n - 2].count for n in (2, 3, 4)]
+    assert sliding[3] == stream.window(2, 4)
+    assert [(each.start, each.step) for each in stream.windows(2, 2)] == [(0, 2), (2, 4)]
+    assert stream.windows(2, 2) == (sliding[1], sliding[3])
+    assert sliding[4].error != said[4].error
+    for each in (said[4], sliding[4]):
+        assert each.top(1) == [max(each.by.items(), key=lambda one: one[1])]
+        assert each.key_error < each.top_error
+    for width, every in ((0, 1), (1, 0)):
+        with pytest.raises(Refusal):
+            stream.windows(width, every)
+
+
+def test_numbers_are_counted_in_bins(home: Path) -> None:
+    order = StreamOrder("patient", 9, 1, bins={"age": (0, "18.5", 65)}, epsilon=10**6)
+    stream = opened(home, order)
+    ages: list[Any] = [0, 18.4, 18.5, 64.9, 65, -1, None, float("nan")]
+    assert stream.push(rows(*range(8), age=ages)).by == {"[0, 18.5)": 2, "[18.5, 65)": 2}
+    assert "Rows in which age is NULL, no number, below 0, or 65 and above are left out" in stream.words.bounding
+    assert streams(home).one("live").declared == stream.declared
+    for wrong, why in (
+        ({"bins": {"age": (3,)}}, "two edges"),
+        ({"bins": {"age": (3, 2, 9)}}, "edges that rise"),
+        ({"bins": {"age": (0, 9)}, "by": {"a": ["x"]}}, "one column to count by"),
+        ({"bins": {"age": (0, 9)}, "sums": {"age": (0, 9)}}, "counted by and summed"),
+        ({"bins": {"patient": (0, 9)}}, "columns of their own"),
+    ):
+        with pytest.raises(Refusal, match=why):
+            opened(home, StreamOrder("patient", 9, 1, epsilon=1, **cast("Any", wrong)), "more")
 
 
 def test_a_row_more_is_seen_through_noise_alone(home: Path) -> None:
@@ -167,7 +231,7 @@ def test_analysts_look_and_custodians_push(home: Path) -> None:
         ("new", StreamOrder("patient", 10, rho=1), "is paid from this budget with epsilon"),
         ("new", StreamOrder("patient", 10, epsilon=10**13), "is left"),
         ("new", StreamOrder("patient", 10, by={"region": ()}, epsilon=1), "has no keys"),
-        ("new", StreamOrder("patient", 10, by={"a": ("x",), "b": ("y",)}, epsilon=1), "one column to by"),
+        ("new", StreamOrder("patient", 10, by={"a": ("x",), "b": ("y",)}, epsilon=1), "one column to count by"),
         ("new", StreamOrder("patient", 10, by={"patient": ("1",)}, epsilon=1), "columns of their own"),
         (
             "new",

@@ -17,8 +17,8 @@ from discreet.curator.named_run import NamedRun
 from discreet.desk import HOME, Desk, ReleaseOrder, Visitor
 from discreet.errors import Refusal
 from discreet.ledger import Grant, SqliteLedger
-from discreet.ledger.books import OWNER
-from discreet.ledger.home import add_witness
+from discreet.ledger.balances import OWNER
+from discreet.ledger.home_ledger import add_witness
 from discreet.privacy import Approximate
 from discreet.release import Wish
 

@@ -21,7 +21,7 @@ from discreet.declared.column import Column
 from discreet.declared.group_key import Type
 from discreet.declared.table import Table
 from discreet.desk import HOME, Desk
-from discreet.desk.practice import ROWS, UNITS, made_up
+from discreet.desk.practice_home import ROWS, UNITS, made_up
 from discreet.errors import OverBudget, Refusal
 from discreet.privacy import Approximate
 

@@ -6,9 +6,9 @@ import threading
 
 import pytest
 
-from discreet.desk.notary import Lately
+from discreet.desk.ledger_proofs import Lately
 from discreet.errors import Busy
-from discreet.ledger.home import Standing
+from discreet.ledger.home_ledger import Standing
 
 
 class Asked:

@@ -20,8 +20,8 @@ from discreet.engines import DuckRelation, DuckStore
 from discreet.errors import Refusal
 from discreet.mechanisms import Axis, Bins, Caps, Column, Frame
 from discreet.release.counting_mechanism import counter
-from discreet.sql.cells import _place
-from discreet.sql.shape import shape
+from discreet.sql.cell_numbers import _place
+from discreet.sql.relation_facts import shape
 from discreet.sql.split_at_noise import rows_of
 
 EVERYTHING = "SELECT region, diagnosis, cost, urgent FROM visits"

@@ -26,9 +26,9 @@ from discreet.curator.custody import Custody, Declared, found_home
 from discreet.declared.table import MOST_ROWS_A_UNIT, Table
 from discreet.errors import Refusal
 from discreet.sql.bounding import counts
+from discreet.sql.owned_rows import scanned
 from discreet.sql.plan import Measurement
 from discreet.sql.render import Located
-from discreet.sql.rows import scanned
 
 WHO = 7_777_777
 ROWS = 3000  # of them in each table

@@ -13,7 +13,7 @@ from fuzz.costly import ALIKE, HOSTILE, ROWS, Costly, beyond, home, measured, pl
 from discreet.curator import Curator
 from discreet.declared.table import MOST_ROWS_A_UNIT
 from discreet.errors import Refusal
-from discreet.sql.rows import Capped, Filter, Project, PublicJoin, Rows, below
+from discreet.sql.owned_rows import Capped, Filter, Project, PublicJoin, Rows, below
 
 
 @pytest.fixture(scope="module")

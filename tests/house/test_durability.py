@@ -24,18 +24,18 @@ from discreet.engines import DuckStore
 from discreet.errors import Refusal
 from discreet.ledger import Opened, Spend, SqliteLedger, StoredAnswer, open_ledger, sign, signing_key
 from discreet.ledger.entry import Entry, Event
-from discreet.ledger.head import Head
-from discreet.ledger.home import add_witness
+from discreet.ledger.home_ledger import add_witness
+from discreet.ledger.signed_head import Head
 from discreet.ledger.witness import Bringer, Folder
 from discreet.ledger.witness import keep as keep_guest
 from discreet.local import LocalHashing, Rappor
 from discreet.local.rappor import Device
 from discreet.mechanisms import SparseVector
-from discreet.mechanisms.sealed import Sealed
+from discreet.mechanisms.encrypted_file import Sealed
 from discreet.privacy import AddRemove, Pure
 from discreet.release import Wish
 from discreet.release.folder import write
-from discreet.transport.keyring import Handover
+from discreet.transport.signing_keys import Handover
 from discreet.transport.task import UploadReceipt
 
 KEY = Ed25519PrivateKey.generate()

@@ -18,7 +18,7 @@ from discreet.local import OptimizedUnary
 from discreet.privacy import Pure
 from discreet.survey import Collector, Respondent, Task, UploadReceipt, fresh_ids, packed, read_results, read_task
 from discreet.survey.task import unpacked
-from discreet.transport.keyring import read_handover
+from discreet.transport.signing_keys import read_handover
 
 ARCHIVE = Path(__file__).parent / "made_by_0_1_0" / "made.tar.xz"
 RELEASES = ("histogram-ward", "marginals-ward-cost", "ranges-cost", "ranges-cost-age")

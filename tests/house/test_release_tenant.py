@@ -23,7 +23,7 @@ from discreet.curator.custody import Custody
 from discreet.desk import HOME, Desk, ReleaseOrder
 from discreet.ledger import Spend, SqliteLedger, StoredAnswer
 from discreet.privacy import AddRemove, Pure
-from discreet.release import Wish, kind, kinds, register
+from discreet.release import Wish, kinds, register, release_kind
 from discreet.release.folder import checked, read
 
 WISH = {"kind": "totals", "columns": ["cost"], "epsilon": "0.5", "max_rows": 3}
@@ -35,7 +35,7 @@ def _known() -> Iterator[None]:
     """The kind is known while these tests run, and to no other test."""
     register(TOTALS)
     yield
-    del kind._KINDS["totals"]
+    del release_kind._KINDS["totals"]
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +103,7 @@ def test_a_part_that_it_has_is_read_and_one_that_it_has_not_is_refused(home: Pat
 def test_where_it_is_not_installed_it_is_listed_and_what_is_missing_is_named(
     home: Path, entry: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delitem(kind._KINDS, "totals")
+    monkeypatch.delitem(release_kind._KINDS, "totals")
     (listed,) = [each for each in dp.open(home).releases() if each.entry == entry]
     assert (listed.wish.kind, listed.wish.columns, listed.wish.epsilon) == ("totals", ("cost",), "0.5")
     with pytest.raises(dp.Refusal, match=r"expected kind as one of .*, got kind='totals'"):

@@ -27,7 +27,7 @@ from discreet.ledger import SqliteLedger, StoredAnswer, verify
 from discreet.mechanisms import REGISTRY, Openable, Pair, Quota, Takes, registered
 from discreet.noise import SECURE, Entropy, laplace
 from discreet.privacy import AddRemove, Neighbours, Pure
-from discreet.server.http.door import Door
+from discreet.server.http.asgi_app import Door
 
 Said = tuple[int, ...]
 SOURCE = Path(__file__).read_text()

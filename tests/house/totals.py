@@ -18,7 +18,7 @@ from discreet.privacy import Neighbours, Pure
 from discreet.privacy.calibrate import laplace_error
 from discreet.release import Kind, Release, Wish
 from discreet.release.counting_mechanism import facts_of
-from discreet.release.kind import Option, Preview, part
+from discreet.release.release_kind import Option, Preview, part
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import pytest
 from covering import RUNS, Coverage, coverage
 from doubles import Seeded
 
-from discreet.curator.advice import (
+from discreet.curator.bounds_advice import (
     Bars,
     BoundsAdvice,
     CapsAdvice,

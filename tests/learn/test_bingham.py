@@ -14,7 +14,7 @@ from sklearn.datasets import load_digits
 from discreet.errors import Fault, Refusal
 from discreet.learn import PCA, ExponentialComponents
 from discreet.learn.bingham import GRID, Envelope, bingham, lattice
-from discreet.learn.design import Design
+from discreet.learn.design_matrix import Design
 from discreet.mechanisms import Column, Frame
 from discreet.privacy import AddRemove, Replace
 
@@ -162,6 +162,37 @@ def test_no_density_is_further_from_a_neighbours_than_was_paid_for(
     lost = [np.abs(log_density(what, a, points) - log_density(what, b, points)).max() for a, b in pairs]
     assert max(lost) <= 4 * 1.0001
     assert max(lost) >= 4 * (0.2 if center else 0.45)
+
+
+def test_rounding_of_both_neighbours_is_in_what_a_score_may_move() -> None:
+    """A row along the first eigenvector of the worst difference of roundings: ±1 step, of two neighbours."""
+    what = ExponentialComponents(("a", "b"), 1, ONE, center=False, data_norm=ONE)
+    worst = np.array([[1, 1], [1, -1]])
+    values, vectors = np.linalg.eigh(worst)
+    steps = 2.0**48
+    moved = np.linalg.eigvalsh(np.outer(vectors[:, 1], vectors[:, 1]) * steps + worst)
+    assert moved[1] - moved[0] == pytest.approx(steps + values[1] - values[0], abs=0.1)
+    spread = Fraction(float(values[1] - values[0])) / (1 << 48)
+    assert what.rate * (1 + spread) <= what.epsilon
+
+
+def test_a_coin_that_divides_leaves_another_law_that_loses_more_than_is_claimed() -> None:
+    """In eight dimensions, 64 rows along each of two axes, and one more along the one or the other.
+
+    The two laws are mirror images, so what they are divided by is the same.
+    """
+
+    def lost(power: int) -> float:
+        behind = np.array([0.0, 1.0, *[65.0] * 6]) / 4  # at ε = 1, λ = ε/4
+        low, high = 0.5, 8.0
+        for _ in range(60):
+            b = (low + high) / 2
+            low, high = (b, high) if np.sum(1 / (b + 2 * behind)) > 1 else (low, b)
+        logs = -behind - power * np.log1p(2 * behind / b)
+        return float(logs[0] - logs[1])
+
+    assert lost(0) == 0.25
+    assert 1.8 < lost(8) < 1.9
 
 
 @pytest.mark.slow

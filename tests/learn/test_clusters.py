@@ -14,7 +14,7 @@ from sklearn import cluster, mixture
 
 from discreet.errors import Refusal
 from discreet.learn import GaussianComponents, GaussianMixture, KMeans, KMeansClusters
-from discreet.learn.design import Design
+from discreet.learn.design_matrix import Design
 from discreet.learn.mixture import LEAST, Laws, shared_sums, shares
 from discreet.learn.partition_sums import ONE, CellNoise, Room, cell_sums, nearest_sums
 from discreet.learn.price import rho_of
@@ -167,7 +167,8 @@ def test_shares_are_those_of_the_laws_and_sums_of_them_exact() -> None:
         ((v[:, np.newaxis] - laws.means) ** 2 / laws.variances + np.log(laws.variances)).sum(axis=2) / 2
     )
     true = np.exp(chance - chance.max(axis=1, keepdims=True))
-    assert pytest.approx(true / true.sum(axis=1, keepdims=True), abs=0.012) == told.T / ONE
+    bound = (3 * 2 + 1) / 1024 + 2 * 2.0**-19  # of two features and two components
+    assert pytest.approx(true / true.sum(axis=1, keepdims=True), abs=bound) == told.T / ONE
     assert (told >= 0).all()
     assert (told.sum(axis=0) <= ONE).all()
     parts = np.hstack([np.full((9000, 1), ONE), points, squares]).astype(np.int64).astype(object)

@@ -17,7 +17,7 @@ from learn.examples import HUGE
 
 import discreet as dp
 from discreet.learn import LeastSquares, LinearModel, LinearRegression, ModelRelease, SearchedModel
-from discreet.learn.rows import features_of
+from discreet.learn.prediction_rows import features_of
 from discreet.privacy import Approximate
 from discreet.release.folder import checked, read
 

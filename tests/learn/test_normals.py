@@ -8,7 +8,7 @@ import numpy as np
 from doubles import Seeded
 from scipy import stats
 
-from discreet.learn.normals import exponential_vector, farther, normals
+from discreet.learn.gaussian_noise import exponential_vector, farther, normals
 
 
 def test_noise_has_the_laws_it_should() -> None:

@@ -17,8 +17,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from discreet.errors import Refusal
 from discreet.learn import LinearModel, LogisticRegression, PrivateSearch, PrivateSearchCV, Ridge
-from discreet.learn.classifier_model import LinearClassifier
-from discreet.learn.right_rows import RightRows
+from discreet.learn.bayes_model import BayesClassifier
+from discreet.learn.classifier_model import KernelClassifier, LinearClassifier
+from discreet.learn.share_of_right_rows import RightRows
 from discreet.mechanisms import Column, Frame
 from discreet.privacy import Approximate, Pure, Replace
 
@@ -53,6 +54,49 @@ def test_the_best_of_some_tries_costs_three_of_them_and_hardly_less() -> None:
     laws = [told([1 - each.sum(), *each], 1e7) for each in (few, few * up)]
     assert 2.9 * epsilon < math.log(laws[1][1] / laws[0][1]) <= 3 * epsilon
     assert epsilon < worst <= 3 * epsilon
+
+
+def test_what_a_model_says_of_a_row_is_the_same_to_the_last_digit_whoever_else_is_there() -> None:
+    """A matrix product is not: with it one row more turned seven others from right to wrong."""
+    rng, names = np.random.default_rng(1), tuple("abcdefgh")
+    for _ in range(30):
+        row, (one, two, three) = rng.normal(size=8), rng.normal(size=(3, 8))
+        models: list[Any] = [
+            LinearClassifier(names, (0, 1), (tuple(one),), (0.0,)),
+            LinearClassifier(names, (0, 1, 2), (tuple(one), tuple(two), tuple(three)), (0.0, 0.0, 0.0)),
+            KernelClassifier(names, (0, 1), (1.0,) * 8, (tuple(one), tuple(two)), (0.1, 0.2, 0.3, 0.4), 0.0),
+            BayesClassifier(names, (0, 1), (0.5, 0.5), (tuple(one), tuple(two)), (tuple(three**2),) * 2),
+        ]
+        says: list[Any] = [LinearModel(names, tuple(one), 0.0).predict, *(each.scores for each in models)]
+        for said in says:
+            alone = said(row[np.newaxis])[0]
+            for size in (2, 3, 4, 5, 6, 7, 8, 19):
+                assert np.array_equal(said(np.tile(row, (size, 1))), np.array([alone] * size))
+
+
+def test_a_score_of_many_steps_and_rows_does_not_wrap_around() -> None:
+    steps, size = 10**15, 9224
+    columns = Column("a", bounds=(0, 1), step=1), Column("y", bounds=(0, steps), step=1)
+    frame = Frame.of({"a": np.zeros(size), "y": np.zeros(size)}, *columns)
+    model = LinearModel(("a",), (0.0,), 0.0)
+    assert RightRows.of(frame, "y", model).counted(frame, model) == (steps * size, 0)
+
+
+def test_a_row_more_moves_the_score_of_a_model_by_one() -> None:
+    """Of rows that are all alike, and whose score is as near to none as doubles have it."""
+    rng, names, most = np.random.default_rng(1), tuple("abcdefgh"), 0
+    columns = [*(Column(name, bounds=(-1000, 1000), step=1) for name in names), Column("y", keys=(False, True))]
+    for _ in range(8):
+        row, weights = rng.integers(-1000, 1000, 8), rng.normal(size=8)
+        near = {float(each) for size in (1, 2, 3, 4) for each in np.tile(row.astype(float), (size, 1)) @ weights}
+        for at in near:
+            model, counted = LinearClassifier(names, (False, True), (tuple(weights),), (-at,)), []
+            for size in range(9):
+                held = {name: np.full(size, own) for name, own in zip(names, row, strict=True)}
+                frame = Frame.of({**held, "y": [True] * size}, *columns)
+                counted.append(RightRows.of(frame, "y", model).counted(frame, model))
+            most = max(most, int(np.abs(np.diff(np.array(counted), axis=0)).sum(axis=1).max()))
+    assert most == 1
 
 
 def test_a_try_has_a_third_of_the_price_and_of_delta_its_share() -> None:

@@ -27,9 +27,9 @@ from discreet.learn import (
     RegressionTree,
     TreeClassifier,
 )
-from discreet.learn.cells import Cells, ClassTarget, NumberTarget
+from discreet.learn.binned_rows import Cells, ClassTarget, NumberTarget
+from discreet.learn.prediction_rows import features_of
 from discreet.learn.row_price import RowPrice
-from discreet.learn.rows import features_of
 from discreet.learn.tree_learner import _LEAVES, _SIZE, Candidates, impurity, levels, scored
 from discreet.mechanisms import Column, Exponential, Frame, PermuteAndFlip
 from discreet.privacy import AddRemove, Approximate, Concentrated, Pure, Replace

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from discreet.ledger import Spend, SqliteLedger, open_ledger, signing_key, verify
-from discreet.ledger.head import Head, public_part
-from discreet.ledger.home import keeper_of
+from discreet.ledger.home_ledger import keeper_of
+from discreet.ledger.signed_head import Head, public_part
 from discreet.privacy import Pure
 
 QUESTION = "q"

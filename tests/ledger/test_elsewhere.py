@@ -32,8 +32,8 @@ from discreet.ledger import (
     signing_key,
 )
 from discreet.ledger import witness as witnesses
-from discreet.ledger.head import Head
-from discreet.ledger.home import add_witness, keeper_of, named, remove_witness, standings
+from discreet.ledger.home_ledger import add_witness, keeper_of, named, remove_witness, standings
+from discreet.ledger.signed_head import Head
 from discreet.ledger.witness import Folder, Outside, Unreachable, witness_of
 from discreet.privacy import Pure
 

@@ -12,7 +12,7 @@ from ledger.kept import held
 
 from discreet.errors import Busy, Ground, Refusal
 from discreet.ledger import file_access, witness
-from discreet.ledger.head import Head, sign
+from discreet.ledger.signed_head import Head, sign
 from discreet.ledger.witness import EACH, Bringer, Outside, keep, kept
 
 ANN, BOB, CLEO = Bringer("ann"), Bringer("bob"), Bringer("cleo", custodian=True)

@@ -22,9 +22,9 @@ from discreet.ledger import (
     Spend,
     SqliteLedger,
     StoredAnswer,
+    read_snapshot,
     sign,
     signing_key,
-    snapshot,
     verify,
 )
 from discreet.ledger.entry import Entry, Event, read_entry
@@ -112,7 +112,7 @@ def test_a_long_ledger_is_not_read_again(path: Path, monkeypatch: pytest.MonkeyP
         read.append(1)
         return read_entry(body, previous)
 
-    monkeypatch.setattr(snapshot, "read_entry", counted)
+    monkeypatch.setattr(read_snapshot, "read_entry", counted)
     ledger = SqliteLedger(path)
     ledger.books()
     assert 0 < len(read) < EVERY

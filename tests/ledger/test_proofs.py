@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from discreet.errors import Refusal
 from discreet.ledger import Head, Opened, Spend, SqliteLedger, merkle, sign, signing_key, verify
-from discreet.ledger.head import read_head
+from discreet.ledger.signed_head import read_head
 from discreet.ledger.verify import Extension, Pinned, Receipt, Row, extend, pin, read_proof, receipt
 from discreet.privacy import AddRemove, Pure
 

@@ -28,8 +28,8 @@ from discreet.ledger import (
     verify,
 )
 from discreet.ledger import head_keeper as keeping
-from discreet.ledger import home as homes
-from discreet.ledger.home import standings
+from discreet.ledger import home_ledger as homes
+from discreet.ledger.home_ledger import standings
 from discreet.ledger.witness import Outside, Unreachable, state_folder
 from discreet.privacy import AddRemove, Pure
 

@@ -12,8 +12,8 @@ from covering import Coverage
 from numpy.typing import NDArray
 from scipy import sparse, stats
 
-from discreet.local.client import Tally
 from discreet.local.lasso import path
+from discreet.local.local_mechanism import Tally
 from discreet.local.matching_pursuit import tail
 from discreet.local.rappor import Rappor
 from discreet.local.rappor_decoder import Decoded, decode

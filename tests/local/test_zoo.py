@@ -11,7 +11,7 @@ from doubles import Seeded
 from mechanisms.chances import fits
 
 from discreet.audit import ZOO, Specimen, audit, enumerated
-from discreet.audit.zoo_mechanisms import SOUND
+from discreet.audit.zoo_wrong_noise import SOUND
 from discreet.local import LocalHashing
 from discreet.privacy import Pure
 from discreet.privacy.divergence import Channel

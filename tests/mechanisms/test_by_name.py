@@ -35,9 +35,9 @@ from discreet.mechanisms import (
     Variance,
     registered,
 )
-from discreet.mechanisms.by_name import OfColumn, admitted, as_json, plain_parameters, rounding
 from discreet.mechanisms.quantile import MOST_POINTS, Rows
 from discreet.mechanisms.registry import CLAIMS
+from discreet.mechanisms.run_by_name import OfColumn, admitted, as_json, plain_parameters, rounding
 from discreet.privacy import AddRemove, Approximate, Neighbours, Pure, Replace
 
 GRID = Grid(-3, 20, Fraction(1, 4))

@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 from discreet.errors import Refusal
-from discreet.mechanisms.additive import Geometric
+from discreet.mechanisms.integer_noise import Geometric
 from discreet.mechanisms.median import PureRank, SmoothRank
 from discreet.mechanisms.quantile import Quantile
 from discreet.mechanisms.quantiles import Quantiles

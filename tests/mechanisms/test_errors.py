@@ -20,18 +20,18 @@ from mechanisms.chances import Whatever
 
 from discreet.declared.grid import Grid
 from discreet.exact import Number
-from discreet.mechanisms.additive import Gaussian, GaussianVector, Geometric, Laplace, LaplaceVector
 from discreet.mechanisms.auction import PostedPrice
+from discreet.mechanisms.integer_noise import Gaussian, GaussianVector, Geometric, Laplace, LaplaceVector
 from discreet.mechanisms.key_selection import GaussianKeys, LaplaceKeys, OptimalKeys
+from discreet.mechanisms.mean_and_variance import Mean, Variance
 from discreet.mechanisms.median import SmoothMedian, SmoothRank
-from discreet.mechanisms.moments import Mean, Variance
 from discreet.mechanisms.online_weights import OnlineWeights, RefreshedOnlineWeights
 from discreet.mechanisms.propose_test_release import ProposedMedian, ProposeTestRelease
 from discreet.mechanisms.quantile import Quantile
 from discreet.mechanisms.quantile_interval import QuantileEnd
 from discreet.mechanisms.quantiles import Quantiles
 from discreet.mechanisms.randomized_response import RandomizedResponse
-from discreet.mechanisms.real import GaussianReal, LaplaceReal
+from discreet.mechanisms.real_noise import GaussianReal, LaplaceReal
 from discreet.mechanisms.registry import REGISTRY
 from discreet.mechanisms.sample_and_aggregate import BlockMean
 from discreet.mechanisms.selection import Exponential, PermuteAndFlip, ReportNoisyMax

@@ -14,7 +14,7 @@ from mechanisms.chances import covers, fits
 
 from discreet.errors import Refusal
 from discreet.interval import Interval, exp
-from discreet.mechanisms.additive import Geometric
+from discreet.mechanisms.integer_noise import Geometric
 from discreet.noise import laplace
 from discreet.privacy import Pure
 

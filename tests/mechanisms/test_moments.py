@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from discreet.declared.grid import Grid
 from discreet.errors import Refusal
-from discreet.mechanisms.moments import Average, Mean, Spread, Variance, total
+from discreet.mechanisms.mean_and_variance import Average, Mean, Spread, Variance, total
 from discreet.mechanisms.registry import described, rebuilt
 from discreet.privacy import Pure, Replace
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from mechanisms.chances import Whatever, covers
 
 from discreet.errors import Refusal
-from discreet.mechanisms.real import GaussianReal, LaplaceReal
+from discreet.mechanisms.real_noise import GaussianReal, LaplaceReal
 from discreet.noise import gaussian, laplace
 from discreet.privacy import Concentrated, Pure
 

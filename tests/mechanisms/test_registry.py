@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 
 from discreet.errors import Refusal
-from discreet.mechanisms.additive import Laplace
+from discreet.mechanisms.integer_noise import Laplace
 from discreet.mechanisms.registry import REGISTRY, described, rebuilt, registered
 from discreet.mechanisms.tulap import Tulap
 from discreet.privacy import AddRemove, Replace

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from discreet.errors import Fault, Refusal
-from discreet.mechanisms.sealed import CLOSED, Sealed
+from discreet.mechanisms.encrypted_file import CLOSED, Sealed
 
 SECRET = b"a noisy threshold of 12345"
 

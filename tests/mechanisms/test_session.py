@@ -19,8 +19,8 @@ from doubles import Seeded
 from mechanisms.sessions import KINDS, VALUES, Opened, T, asked, opened
 
 from discreet.errors import Fault, OverBudget, Refusal
+from discreet.mechanisms.encrypted_file import CLOSED
 from discreet.mechanisms.registry import described
-from discreet.mechanisms.sealed import CLOSED
 from discreet.mechanisms.sparse import Above, Below, Comparison, RefreshedSparseVector, SparseVector
 from discreet.privacy import AddRemove, Guarantee, Pure
 
@@ -258,7 +258,7 @@ from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from doubles import Seeded
 from mechanisms.sessions import KINDS, VALUES, Opened, T, asked, opened
-import discreet.mechanisms.sealed as sealed
+import discreet.mechanisms.encrypted_file as sealed
 from discreet.mechanisms.registry import rebuilt
 import discreet.mechanisms.sparse
 import json

@@ -10,7 +10,7 @@ import pytest
 from mechanisms.sessions import KINDS, T, opened
 
 from discreet.errors import OverBudget, Refusal
-from discreet.mechanisms.sealed import CLOSED
+from discreet.mechanisms.encrypted_file import CLOSED
 from discreet.mechanisms.sparse import RefreshedSparseVector, SparseVector
 from discreet.privacy import AddRemove
 

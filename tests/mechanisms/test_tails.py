@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import Refusal
 from discreet.interval import exp
-from discreet.mechanisms.tails import LaplaceTails, StudentTails, _student_proposal
+from discreet.mechanisms.smooth_noise import LaplaceTails, StudentTails, _student_proposal
 
 Law = NDArray[np.float64]
 MILLIONTH = Fraction(1, 10**6)

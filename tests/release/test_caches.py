@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from discreet.release import Hierarchy, QuadTree, Wavelet, grids, hierarchy, tree
-from discreet.release.counts import MOST_CELLS
+from discreet.release.noisy_cells import MOST_CELLS
 from discreet.release.partition import hilbert
 from discreet.release.tree import Splits
 

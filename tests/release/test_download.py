@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from release.published import published, released
 
-from discreet.client.connection import Connection
+from discreet.client.remote_database import Connection
 from discreet.errors import Refusal
 from discreet.release.folder import checked, read
 

@@ -28,9 +28,9 @@ from discreet.release import (
     Wavelet,
     tuned,
 )
-from discreet.release.counts import noise_variance, within
 from discreet.release.estimate import MORE, TIMES
 from discreet.release.histogram import _CERTAIN, CHOSEN, EXACT, FITTED, NONE, PARTS, SEARCHED, WIDER
+from discreet.release.noisy_cells import noise_variance, within
 from discreet.release.partition import hilbert
 from discreet.release.plausible_counts import plausible
 from discreet.release.tree import Splits, alike, starts

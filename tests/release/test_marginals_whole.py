@@ -14,8 +14,8 @@ from release.test_marginals import MAKERS, PAIRS, Names, counter, released
 from scipy.optimize import minimize
 
 from discreet.errors import Refusal
-from discreet.release.marginals import Marginals, ResidualMarginals, consistent
-from discreet.release.marginals.consistent import can_be_whole, fitted, settled, tree
+from discreet.release.marginals import Marginals, ResidualMarginals, consistency
+from discreet.release.marginals.consistency import can_be_whole, fitted, settled, tree
 from discreet.release.marginals.domain import Domain, closure
 
 FAMILIES: dict[str, tuple[Names, ...]] = {
@@ -142,13 +142,13 @@ def test_a_table_within_its_sums_where_the_largest_rests_lead_astray() -> None:
     """After the first two steps the last row and the last column lack one, where the real table has nothing."""
     real = np.array([[0.5, 0, 0.5], [0, 0.5, 0.5], [0.5, 0.5, 0]])
     once = np.ones(3, dtype=np.int64)
-    assert consistent._within(real, once, once).tolist() == [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
+    assert consistency._within(real, once, once).tolist() == [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
     twice = np.ones(6, dtype=np.int64)
-    assert np.array_equal(consistent._within(np.kron(np.eye(2), real), twice, twice), np.eye(6))
+    assert np.array_equal(consistency._within(np.kron(np.eye(2), real), twice, twice), np.eye(6))
     rng = np.random.default_rng(1)
     for _ in range(50):
         rows, columns = rng.multinomial(30, [0.2, 0.5, 0.3]), rng.multinomial(30, [0.1, 0.1, 0.7, 0.1])
-        table = consistent._within(rng.gamma(0.2, 20, (3, 4)), rows, columns)
+        table = consistency._within(rng.gamma(0.2, 20, (3, 4)), rows, columns)
         assert (table.min() >= 0, table.sum(1).tolist(), table.sum(0).tolist()) == (
             True,
             rows.tolist(),

@@ -23,8 +23,8 @@ from discreet.release import Wish, publication
 from discreet.release.axis import KeyAxis, NumberAxis
 from discreet.release.folder import checked
 from discreet.release.quality import page, quality
-from discreet.release.quality.coding import coded
-from discreet.release.quality.scores import (
+from discreet.release.quality.cell_codes import coded
+from discreet.release.quality.closeness import (
     Sample,
     _area,
     associations,

@@ -27,10 +27,10 @@ from discreet.release import (
     Wavelet,
     tuned,
 )
-from discreet.release.counts import noise_variance, within
 from discreet.release.grids import boxes, divided_boxes
 from discreet.release.hierarchy import best_branching
 from discreet.release.histogram import CHOSEN
+from discreet.release.noisy_cells import noise_variance, within
 from discreet.release.partition import hilbert
 from discreet.release.plausible_counts import plausible
 

@@ -31,7 +31,7 @@ from discreet.release import (
 from discreet.release.estimate import error_bar
 from discreet.release.marginals.domain import Axes, Domain
 from discreet.release.synthetic import Records
-from discreet.release.synthetic.measuring import Measuring
+from discreet.release.synthetic.noisy_measurements import Measuring
 from discreet.release.synthetic.structure import by_chance, clique_tree
 from discreet.release.tree import Whole
 
@@ -130,8 +130,8 @@ def test_noise_has_the_scale_that_is_proved(monkeypatch: pytest.MonkeyPatch) -> 
         asked.append(("exponential", rate))
         return int(np.argmax(scores))
 
-    monkeypatch.setattr("discreet.release.synthetic.measuring.gaussians", gaussians)
-    monkeypatch.setattr("discreet.release.synthetic.measuring.exponential", exponential)
+    monkeypatch.setattr("discreet.release.synthetic.noisy_measurements.gaussians", gaussians)
+    monkeypatch.setattr("discreet.release.synthetic.noisy_measurements.exponential", exponential)
     measuring = Measuring(Domain(COLUMNS, SIZES), people(), 3, Fraction(1), SECURE)
     rho = Fraction(1, 8)
     known = ((("a", "b"), 250), (("c", "d"), 500))

@@ -13,7 +13,7 @@ from discreet.errors import Refusal
 from discreet.noise import SECURE
 from discreet.release import CliqueTreeSynthesis, SpanningTreeSynthesis
 from discreet.release.marginals.domain import Domain
-from discreet.release.synthetic.measuring import Measuring
+from discreet.release.synthetic.noisy_measurements import Measuring
 from discreet.release.tree import Whole
 
 

@@ -18,7 +18,7 @@ from release.examples import EXAMPLES, OTHERS
 from discreet.noise import Entropy
 from discreet.privacy import AddRemove, Replace
 from discreet.release import MultiplicativeWeights, multiplicative_weights
-from discreet.release.counts import noisy
+from discreet.release.noisy_cells import noisy
 
 EVERY = {f"{name} {i}": one for name, some in EXAMPLES.items() for i, one in enumerate(some)}
 EVERY |= {f"private-bins {i}": one for i, one in enumerate(OTHERS["private-bins"])}

@@ -14,8 +14,8 @@ from release.laws import laplace
 
 from discreet.noise import Entropy
 from discreet.release import Automatic, Partition, tree_search
-from discreet.release.counts import noise_variance
 from discreet.release.histogram import EXACT, SEARCHED
+from discreet.release.noisy_cells import noise_variance
 from discreet.release.partition import hilbert
 from discreet.release.tree_search import deciding, descend
 

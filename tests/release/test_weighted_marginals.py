@@ -23,7 +23,7 @@ from discreet.noise import Entropy
 from discreet.privacy import Pure, Replace
 from discreet.release import MarginalsRelease, WeightedMarginals
 from discreet.release.marginals import FourierMarginals, Marginals
-from discreet.release.marginals.weighted import fit, table_of
+from discreet.release.marginals.multiplicative_weights import fit, table_of
 
 ONE, HALF = Fraction(1), Fraction(1, 2)
 COLUMNS, SIZES = ("a", "b", "c", "d"), (2, 3, 2, 4)

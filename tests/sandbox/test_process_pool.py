@@ -22,7 +22,7 @@ from discreet.errors import Exceeded, Fault, Ground, OverBudget, Refusal, Unsupp
 from discreet.sandbox import DIRECT, Limits, Processes, SharedValue
 from discreet.sandbox import process_pool as pool
 from discreet.sandbox.call_messages import Over, heard, receive, restored, said, send
-from discreet.sandbox.worker import read, unlimit, written
+from discreet.sandbox.worker_process import read, unlimit, written
 
 SMALL = Limits(cpu_seconds=0.3, seconds=5.0, memory=64 << 20, reply=1 << 20, processes=3, each=1)
 

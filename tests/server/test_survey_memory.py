@@ -14,12 +14,12 @@ from server.conftest import ALBUMS, People, Person, Place
 
 from discreet.desk import HOME
 from discreet.desk.surveys import SurveyPlan
-from discreet.ledger.head import public_part
+from discreet.ledger.signed_head import public_part
 from discreet.server.http import survey_pages
 from discreet.server.http.survey_pages import Dice
 from discreet.survey.collector import TaskStanding
 from discreet.survey.task import Task
-from discreet.transport.keyring import Handover, handed_over
+from discreet.transport.signing_keys import Handover, handed_over
 
 _AT_ONCE = """
 ([at, answer]) => {

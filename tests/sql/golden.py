@@ -37,8 +37,8 @@ from discreet.declared.table import Caps, Schema, Table
 from discreet.errors import Refusal
 from discreet.sql import fanout, render
 from discreet.sql.expression import Expression
+from discreet.sql.owned_rows import Inline, Rows
 from discreet.sql.plan import Question
-from discreet.sql.rows import Inline, Rows
 from discreet.sql.split_at_noise import question
 
 FILE = Path(__file__).with_name("plans.txt")

@@ -17,8 +17,7 @@ from discreet.declared.grid import Grid
 from discreet.declared.group_key import Type
 from discreet.declared.table import Schema, Table
 from discreet.sql.expression import Expression, Field
-from discreet.sql.plan import AggregateColumn, GroupKey, Measurement, Part, Question, Rank, Statistic
-from discreet.sql.rows import (
+from discreet.sql.owned_rows import (
     Among,
     Capped,
     Filter,
@@ -35,6 +34,7 @@ from discreet.sql.rows import (
     Union,
     Windowed,
 )
+from discreet.sql.plan import AggregateColumn, GroupKey, Measurement, Part, Question, Rank, Statistic
 
 
 def _indented(lines: Iterator[str]) -> Iterator[str]:

@@ -20,8 +20,8 @@ from discreet.errors import Refusal
 from discreet.sql import bounding, render
 from discreet.sql.expression import Call, Expression, Field, Literal
 from discreet.sql.functions import LONGEST_PATTERN, once
+from discreet.sql.owned_rows import Capped, Scan, described
 from discreet.sql.row_cap import Choice, Room
-from discreet.sql.rows import Capped, Scan, described
 from discreet.sql.split_at_noise import question
 
 HELD = "SELECT sum(LEAST(GREATEST({}, 0), 10)) FROM visits"

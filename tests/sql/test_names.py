@@ -14,7 +14,7 @@ from discreet.declared.group_key import Key, Type
 from discreet.declared.table import Schema, Table
 from discreet.errors import Ground, Refusal
 from discreet.sql.expression import Expression
-from discreet.sql.rows import Inline, Rows, described
+from discreet.sql.owned_rows import Inline, Rows, described
 from discreet.sql.split_at_noise import question
 
 HUNDRED = (Fraction(0), Fraction(100))

@@ -21,8 +21,8 @@ from discreet.declared.grid import Grid
 from discreet.declared.group_key import Type
 from discreet.declared.table import Schema, Table
 from discreet.sql.expression import Expression, Literal
+from discreet.sql.owned_rows import Capped, Filter, Joined, Kept, Rows, Summary, Windowed, described
 from discreet.sql.plan import GroupKey, Measurement, Question, Statistic
-from discreet.sql.rows import Capped, Filter, Joined, Kept, Rows, Summary, Windowed, described
 
 _HOW = "Look at every line: if all of it is meant, approve it with `python -m tests.sql.golden --write`."
 

@@ -14,7 +14,7 @@ from discreet.declared.group_key import Type
 from discreet.sql.expression import Call, Case, Expression, Field, Literal
 from discreet.sql.expression_facts import step_of
 from discreet.sql.range import Range
-from discreet.sql.shape import Facts, Shape, facts
+from discreet.sql.relation_facts import Facts, Shape, facts
 from discreet.sql.split_at_noise import question
 
 _STEPS = {"cost": Fraction(1, 100), "fare": Fraction(1, 8), "age": None}

@@ -10,8 +10,8 @@ from discreet.declared.group_key import Type
 from discreet.declared.table import Schema, Table
 from discreet.errors import Refusal
 from discreet.sql.expression import Field
+from discreet.sql.from_sqlglot import translate
 from discreet.sql.parse import parsed
-from discreet.sql.translate import translate
 
 VISITS = Table("visits", (Column("id", Type.BIGINT), Column("moment", Type.TIMESTAMP), Column("cost", Type.DOUBLE)))
 

@@ -70,6 +70,12 @@ def test_who_was_not_declared_is_refused() -> None:
     for people in ([3], [-1]):
         with pytest.raises(Refusal, match="people are 0 to 2"):
             ONE([people])
-    for wrong in ({"size": 0}, {"epsilon_memory": 41}, {"epsilon_memory": 0}, {"neighbours": Replace()}):
+    for wrong in (
+        {"size": 0},
+        {"epsilon_memory": 41},
+        {"epsilon_memory": 0},
+        {"epsilon_memory": "1e-20"},
+        {"neighbours": Replace()},
+    ):
         with pytest.raises(Refusal):
             PanPrivateDistinct(**{"epsilon_memory": 1, "epsilon_answer": 1, "size": 3, **wrong})  # type: ignore[arg-type]

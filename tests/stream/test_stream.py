@@ -19,9 +19,9 @@ from discreet.mechanisms.registry import described, rebuilt
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import AddRemove, Approximate, Concentrated, Guarantee, Pure, Replace, convert
 from discreet.stream import BufferedCounter, Stream, TreeCounter
-from discreet.stream.buffers import buffers_for
-from discreet.stream.choice import counter_for, price_of
-from discreet.stream.pushed import Pushed
+from discreet.stream.buffered_factorisation import buffers_for
+from discreet.stream.counter_choice import counter_for, price_of
+from discreet.stream.step_rows import Pushed
 
 STILL = Fraction(1, 100)  # a scale at which noise is none, to a chance that is never seen
 
@@ -60,6 +60,10 @@ def test_rows_that_are_their_own_unit_all_count() -> None:
     assert run(quiet(owned=False), [rows, rows]) == [(7,), (14,)]
     with pytest.raises(Refusal, match="counts once"):
         quiet(contribution=2, owned=False)
+
+
+def test_an_amount_beyond_the_declared_one_counts_as_that() -> None:
+    assert run(quiet(amount=5), [[("one", 0, 1000)], [("two", 0, -1000)]]) == [(5,), (0,)]
 
 
 def test_amounts_are_added_up_and_their_largest_is_part_of_the_price() -> None:

@@ -16,9 +16,9 @@ import pytest
 from survey.surveyed import ALBUMS, ONE, Survey, draft, sent
 
 from discreet.errors import Refusal
-from discreet.ledger.head import signing_key
+from discreet.ledger.signed_head import signing_key
 from discreet.local import Hadamard, HybridMean, LocalHashing, OptimizedUnary, Reporter, Response, VectorMean
-from discreet.local.client import Tally
+from discreet.local.local_mechanism import Tally
 from discreet.survey.collector import Collector
 from discreet.survey.intake import Seen
 from discreet.survey.results import read_results
@@ -309,7 +309,7 @@ def test_a_change_of_keys_that_was_cut_off_is_finished_or_undone(
     (given,) = survey.reopened().collector.handovers()
     assert survey.collector.publish(draft()).key == given.new
     with monkeypatch.context() as cut:
-        cut.setattr("discreet.transport.keyring.handed_over", lambda *_: 1 / 0)
+        cut.setattr("discreet.transport.signing_keys.handed_over", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             survey.collector.rotate()  # made, not committed
     assert survey.reopened().collector.publish(draft()).key == given.new

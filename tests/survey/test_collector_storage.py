@@ -19,7 +19,7 @@ from survey.surveyed import ONE, Survey, draft, forgetful, sent
 
 from discreet.errors import Refusal
 from discreet.local import CountMeanSketch, LocalHashing
-from discreet.local.client import Tally
+from discreet.local.local_mechanism import Tally
 from discreet.noise import below
 from discreet.survey import store
 from discreet.survey.collector import Collector

@@ -22,8 +22,8 @@ from discreet.local import Hadamard, LocalHashing, Rappor, Response, described
 from discreet.privacy import Pure
 from discreet.survey.respondent import Respondent, Upload
 from discreet.survey.task import Task
-from discreet.transport.courier import Unreached
-from discreet.transport.keyring import Handover
+from discreet.transport.http_client import Unreached
+from discreet.transport.signing_keys import Handover
 from discreet.transport.task import UploadReceipt
 
 

@@ -14,10 +14,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from survey.surveyed import draft, sent
 
 from discreet.errors import Refusal
-from discreet.ledger.head import public_part
+from discreet.ledger.signed_head import public_part
 from discreet.privacy import Pure
 from discreet.survey.respondent import Respondent
-from discreet.transport.keyring import Handover, handed_over
+from discreet.transport.signing_keys import Handover, handed_over
 
 KEY = Ed25519PrivateKey.generate()
 

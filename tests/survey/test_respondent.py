@@ -17,15 +17,15 @@ from survey.surveyed import ONE, Survey, draft, forgetful, sent
 
 from discreet.errors import Refusal
 from discreet.ledger.entry import canonical
-from discreet.ledger.head import public_part
+from discreet.ledger.signed_head import public_part
 from discreet.local import DuchiMean, LocalHashing, Rappor, Response
 from discreet.privacy import Pure
 from discreet.survey.device_memory import Memory
 from discreet.survey.respondent import Respondent
 from discreet.survey.results import Results, read_results
 from discreet.survey.task import Task
-from discreet.transport.courier import Unreached
-from discreet.transport.keyring import Handover
+from discreet.transport.http_client import Unreached
+from discreet.transport.signing_keys import Handover
 from discreet.transport.task import UploadReceipt
 
 KEY = Ed25519PrivateKey.generate()

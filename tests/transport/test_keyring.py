@@ -8,7 +8,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from discreet.errors import Refusal
-from discreet.transport.keyring import Handover, follows, handed_over, read_handover
+from discreet.transport.signing_keys import Handover, follows, handed_over, read_handover
 
 
 def test_trust_follows_a_chain_of_signed_handovers_and_no_other() -> None:

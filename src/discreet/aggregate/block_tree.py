@@ -9,10 +9,10 @@ from functools import lru_cache
 from math import comb, sqrt
 from pathlib import Path
 
-from discreet.aggregate.diluted import DilutedGeometric, honest_of
+from discreet.aggregate.diluted_noise import DilutedGeometric, honest_of
 from discreet.aggregate.gaussian_shares import GaussianShares
-from discreet.aggregate.logarithm import Logarithms, size_for
-from discreet.aggregate.outbox import Outbox
+from discreet.aggregate.sent_epochs import Outbox
+from discreet.aggregate.small_logarithms import Logarithms, size_for
 from discreet.aggregate.stream_sum import Noise, StreamSum, encrypted, opened
 from discreet.errors import Refusal
 from discreet.exact import count, positive

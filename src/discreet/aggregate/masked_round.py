@@ -21,18 +21,19 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
+from discreet.aggregate.cancelling_keys import public_key
 from discreet.aggregate.masked_sum import MODULUS, MaskedSum
-from discreet.aggregate.members import public_key
-from discreet.aggregate.outbox import Outbox
+from discreet.aggregate.sent_epochs import Outbox
 from discreet.aggregate.shamir import WIDTH, joined, split
 from discreet.errors import Refusal
-from discreet.ledger.head import genuine, public_part
+from discreet.ledger.signed_head import genuine, public_part
 from discreet.noise import SECURE, Entropy
 
 Words = np.ndarray[tuple[int], np.dtype[np.uint64]]  # added up modulo 2^64
 
 _MASK, _BOX = b"discreet-masked-sum-mask\0", b"discreet-masked-sum-box\0"
 _NONCE = bytes(12)  # each key seals one message
+_ENDED = -1  # no step is the next one
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,7 @@ class Member:
         secret = self._masks.private_bytes_raw()
         masks, seeds = (split(one, self.task.threshold, hellos, rng=self.rng) for one in (secret, self._seed))
         self._held = {self.place: (masks[self.place], seeds[self.place])}
+        self._step = 1
         return {
             other: self._box(self.place, other).encrypt(_NONCE, _pair(masks[other], seeds[other]), None)
             for other in hellos
@@ -122,6 +124,7 @@ class Member:
             total = total + mask if self.place < other else total - mask
         self.outbox.unsent(self.epoch)
         self.outbox.keep(self.epoch, total.astype(">u8").tobytes())
+        self._step = 2
         return Upload(tuple(total.tolist()), self._signed("masked with", people=sorted(self._held)))
 
     def agreement(self, uploads: Mapping[int, str]) -> str:
@@ -133,7 +136,7 @@ class Member:
                 raise Refusal(f"person {place} shares no masks with person {self.place}")
             self._check(place, signature, self.task.statement("masked with", self.epoch, people=partners))
         self._enough(len(uploads))
-        self._survivors = sorted(uploads)
+        self._survivors, self._step = sorted(uploads), 3
         return self._signed("survivors", people=partners, survivors=self._survivors)
 
     def shares(self, agreements: Mapping[int, str]) -> Shares:
@@ -151,7 +154,7 @@ class Member:
         """Each step is taken once, in order; one that is refused ends the epoch for this person."""
         if self._step != step:
             raise Refusal(f"this is not the next step of epoch {self.epoch}", hint="each step is taken once")
-        self._step += 1
+        self._step = _ENDED
 
     def _enough(self, size: int) -> None:
         if size < self.task.minimum:

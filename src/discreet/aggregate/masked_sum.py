@@ -12,7 +12,7 @@ from discreet.aggregate.gaussian_shares import GaussianShares
 from discreet.errors import Refusal
 from discreet.exact import Number, count, nonnegative, positive, shown
 from discreet.ledger.entry import canonical
-from discreet.ledger.head import is_hex
+from discreet.ledger.signed_head import is_hex
 from discreet.privacy import Concentrated
 
 MODULUS = 1 << 64

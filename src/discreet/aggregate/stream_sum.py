@@ -8,11 +8,11 @@ from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 
-from discreet.aggregate.diluted import DilutedGeometric
+from discreet.aggregate.curve_group import LENGTH, Point, added, hashed, multiple, read_point, scalar, written
+from discreet.aggregate.diluted_noise import DilutedGeometric
 from discreet.aggregate.gaussian_shares import GaussianShares, within
-from discreet.aggregate.group import LENGTH, Point, added, hashed, multiple, read_point, scalar, written
-from discreet.aggregate.logarithm import Logarithms, size_for
-from discreet.aggregate.outbox import Outbox
+from discreet.aggregate.sent_epochs import Outbox
+from discreet.aggregate.small_logarithms import Logarithms, size_for
 from discreet.errors import Refusal
 from discreet.exact import count, shown
 from discreet.noise import SECURE, Entropy

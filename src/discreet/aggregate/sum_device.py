@@ -19,17 +19,17 @@ from discreet import durable
 from discreet.aggregate import sum_messages as wire
 from discreet.aggregate.masked_round import Member
 from discreet.aggregate.masked_sum import MaskedSum
-from discreet.aggregate.outbox import Outbox
+from discreet.aggregate.sent_epochs import Outbox
 from discreet.aggregate.sum_messages import AGREEMENT, BOXES, HELLO, SHARES, STEPS, UPLOAD, Message, joining
 from discreet.aggregate.sum_task import SumTask
 from discreet.errors import Refusal
 from discreet.exact import spoken
 from discreet.ledger.file_access import Called
-from discreet.ledger.head import public_part, signing_key
+from discreet.ledger.signed_head import public_part, signing_key
 from discreet.privacy import Concentrated
-from discreet.transport.courier import Unreached
-from discreet.transport.keyring import Handover, follows, read_handover, related
+from discreet.transport.http_client import Unreached
 from discreet.transport.private_file import PrivateFile
+from discreet.transport.signing_keys import Handover, follows, read_handover, related
 
 # Of a person who says nothing: at δ = 10⁻⁶ this is less than ε = 5, as surveys have it. ρ + 2√(ρ ln(1/δ)) = 4.93.
 USUAL = Concentrated(Fraction(3, 8))

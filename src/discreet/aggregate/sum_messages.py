@@ -21,7 +21,7 @@ from discreet.aggregate.masked_round import Hello, Shares, Upload
 from discreet.aggregate.shamir import PRIME, WIDTH
 from discreet.errors import Refusal
 from discreet.ledger.entry import Plain, canonical
-from discreet.ledger.head import genuine, is_hex, public_part, strict_json
+from discreet.ledger.signed_head import genuine, is_hex, public_part, strict_json
 
 MARK, _SIGNED, _JOIN = b"DSM1", b"discreet-sum-message\0", b"discreet-sum-join\0"
 HEAD = len(MARK) + 32 + 4 + 1 + 4

@@ -8,15 +8,15 @@ from typing import Any, ClassVar, Self
 
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-from discreet.aggregate.diluted import DilutedGeometric
+from discreet.aggregate.cancelling_keys import agreed
+from discreet.aggregate.diluted_noise import DilutedGeometric
 from discreet.aggregate.gaussian_shares import GaussianShares
 from discreet.aggregate.masked_sum import MaskedSum
-from discreet.aggregate.members import agreed
 from discreet.aggregate.stream_sum import StreamSum
 from discreet.errors import Refusal
 from discreet.exact import exact, shown
 from discreet.ledger.entry import Plain
-from discreet.ledger.head import is_hex
+from discreet.ledger.signed_head import is_hex
 from discreet.transport.task import SignedTask, numbered
 
 FORMAT = "discreet-sum-1"

@@ -9,10 +9,8 @@ questions need; `homer` and `inner_product` tell members of a study by its means
 `Scoreboard` give rows without names their names back (Narayanan & Shmatikov 2008). `blocks` rebuilds a census block.
 """
 
-from discreet.attack.ceiling import ceiling as ceiling
-from discreet.attack.ceiling import ceiling_of_many as ceiling_of_many
-from discreet.attack.ceiling import questions_borne as questions_borne
-from discreet.attack.ceiling import scale_enough as scale_enough
+from discreet.attack.attack_result import Outcome as Outcome
+from discreet.attack.attack_result import scored as scored
 from discreet.attack.census import Group as Group
 from discreet.attack.census import blocks as blocks
 from discreet.attack.difference import Average as Average
@@ -28,12 +26,14 @@ from discreet.attack.membership import Membership as Membership
 from discreet.attack.membership import homer as homer
 from discreet.attack.membership import inner_product as inner_product
 from discreet.attack.membership import told_apart as told_apart
-from discreet.attack.outcome import Outcome as Outcome
-from discreet.attack.outcome import scored as scored
+from discreet.attack.nameable_subsets import Subset as Subset
+from discreet.attack.nameable_subsets import matrix as matrix
+from discreet.attack.nameable_subsets import subsets as subsets
+from discreet.attack.privacy_ceiling import ceiling as ceiling
+from discreet.attack.privacy_ceiling import ceiling_of_many as ceiling_of_many
+from discreet.attack.privacy_ceiling import questions_borne as questions_borne
+from discreet.attack.privacy_ceiling import scale_enough as scale_enough
 from discreet.attack.reconstruct import exhaustive as exhaustive
 from discreet.attack.reconstruct import least_squares as least_squares
 from discreet.attack.reconstruct import linear_program as linear_program
 from discreet.attack.reconstruct import predicted as predicted
-from discreet.attack.subset import Subset as Subset
-from discreet.attack.subset import matrix as matrix
-from discreet.attack.subset import subsets as subsets

@@ -7,8 +7,6 @@ sampled: `enumerated` works the loss out exactly. What is too large to be run tw
 audit shows that something is private; that takes a proof.
 """
 
-from discreet.audit.bounds import at_least as at_least
-from discreet.audit.bounds import at_most as at_most
 from discreet.audit.claim import Specimen as Specimen
 from discreet.audit.exact import Enumeration as Enumeration
 from discreet.audit.exact import enumerated as enumerated
@@ -18,14 +16,19 @@ from discreet.audit.game import play as play
 from discreet.audit.one_run import OneRun as OneRun
 from discreet.audit.one_run import audit_one_run as audit_one_run
 from discreet.audit.one_run import one_run_bound as one_run_bound
+from discreet.audit.probability_bounds import at_least as at_least
+from discreet.audit.probability_bounds import at_most as at_most
 from discreet.audit.trial import Hits as Hits
 from discreet.audit.trial import Verdict as Verdict
 from discreet.audit.trial import audit as audit
 from discreet.audit.trial import insist as insist
-from discreet.audit.zoo_data import DATA, ROWS
-from discreet.audit.zoo_mechanisms import LOCAL, NOISE, SPARSE
-from discreet.audit.zoo_outputs import OBJECTS, RARELY
+from discreet.audit.zoo_formulas import FORMULAS
+from discreet.audit.zoo_hidden_leaks import OBJECTS, RARELY
+from discreet.audit.zoo_systems import SYSTEMS
+from discreet.audit.zoo_wrong_data import DATA, ROWS
+from discreet.audit.zoo_wrong_noise import LOCAL, NOISE, SPARSE
 
 ZOO: dict[str, Specimen] = {
-    specimen.name: specimen for specimen in (*SPARSE, *NOISE, *DATA, *LOCAL, *RARELY, *OBJECTS, *ROWS)
+    specimen.name: specimen
+    for specimen in (*SPARSE, *NOISE, *DATA, *LOCAL, *RARELY, *OBJECTS, *ROWS, *SYSTEMS, *FORMULAS)
 }

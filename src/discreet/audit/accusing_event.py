@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit.bounds import Counts, HitCounts
 from discreet.audit.features import Features
+from discreet.audit.likelihood_score import Likelihood, Sample, Score, scores
 from discreet.audit.outputs import Form, Outputs, Raised, all_raised, draw, form, parted, together
-from discreet.audit.score import Likelihood, Sample, Score, scores
+from discreet.audit.probability_bounds import Counts, HitCounts
 from discreet.errors import Refusal
 from discreet.mechanisms.mechanism import Pair
 from discreet.noise import SECURE, Entropy

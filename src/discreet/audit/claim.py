@@ -15,8 +15,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit.bounds import HitCounts, roughly_at_least, roughly_at_most
 from discreet.audit.outputs import Outputs
+from discreet.audit.probability_bounds import HitCounts, roughly_at_least, roughly_at_most
 from discreet.errors import Refusal
 from discreet.exact import ZERO
 from discreet.interval import exp
@@ -139,6 +139,7 @@ class Specimen:
     fault: str
     source: str
     draw: Draw
+    runs: int = 20_000  # on each input: with so many it is refuted at one in a million
 
     def pairs(self) -> tuple[Pair[Any], ...]:
         """The neighbouring inputs on which it breaks."""

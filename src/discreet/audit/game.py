@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.audit.accusing_event import accuse, heard
-from discreet.audit.bounds import HitCounts, at_least, at_most
 from discreet.audit.claim import neighbouring
 from discreet.audit.outputs import draw
+from discreet.audit.probability_bounds import HitCounts, at_least, at_most
 from discreet.exact import HALF, Number, count, share
 from discreet.interval import log
 from discreet.mechanisms.mechanism import Pair

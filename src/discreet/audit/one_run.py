@@ -11,19 +11,26 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from math import ceil, isqrt
 from typing import TypeVar
 
 import numpy as np
 
-from discreet.audit.bounds import exactly, upper_tail
+from discreet.audit.probability_bounds import exactly, upper_tail
 from discreet.errors import Refusal
 from discreet.exact import HALF, ZERO, Number, count, probability, share, spoken
 from discreet.interval import WIDTH, exp, greatest, least, simpler_up
-from discreet.noise import SECURE, Entropy, below, flips
+from discreet.noise import SECURE, Entropy, flips, permutation
 from discreet.privacy.loss import Approximate, Loss, Pure
 
 C = TypeVar("C")
 M = TypeVar("M")
+
+_FEW = 256  # outcomes that are gone through one by one
+_MANY = 10_000
+_REACH = 1 << 17  # outcomes that are looked at, where there are more
+_LARGEST = 1e250
+_SLACK = Fraction(1, 1 << 30)
 
 _FAR = Fraction(32)  # of an ε that is looked for: a right guess is certain there, but for one in 10^13
 
@@ -96,7 +103,7 @@ def audit_one_run(  # noqa: PLR0913  # what an audit with canaries is made of
             f"the score of canary {odd} is not a number",
             hint="give a canary of which nothing is known the score of the others",
         )
-    ranked = _shuffled(total, rng)
+    ranked = np.array(permutation(total, rng=rng), dtype=np.int64)
     ranked = ranked[np.argsort(scores[ranked], kind="stable")]  # of equal scores none is preferred
     out, into = ranked[: said // 2], ranked[total - (said - said // 2) :]
     right = int(np.count_nonzero(coins[into]) + np.count_nonzero(~coins[out]))
@@ -116,15 +123,6 @@ def _point(claim: Loss | None, delta: Number | None) -> tuple[Fraction | None, F
     if claim.delta_at(_FAR) > chance:
         raise Refusal(f"{claim} promises nothing at delta={spoken(chance)}", hint="choose a larger one")
     return least(lambda epsilon: claim.delta_at(epsilon) <= chance, ZERO, _FAR, WIDTH), chance
-
-
-def _shuffled(size: int, rng: Entropy) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """All places in random order (Fisher & Yates)."""
-    places = np.arange(size)
-    for last in range(size - 1, 0, -1):
-        other = below(last + 1, rng=rng)
-        places[[last, other]] = places[[other, last]]
-    return places
 
 
 def one_run_bound(
@@ -156,10 +154,45 @@ def one_run_chance(right: int, guesses: int, canaries: int, epsilon: Fraction, d
     """
     odds = exp(epsilon)
     chance = simpler_up((odds / (1 + odds)).up)
+    if guesses > _MANY and right <= int(guesses * chance):  # at or below the median
+        return Fraction(1)
     total, budget = upper_tail(right, guesses, chance), canaries * delta / 2
+    if right > _FEW and budget:
+        return min(
+            Fraction(1), total + _lifted(right, guesses, chance, budget), _from_afar(right, guesses, chance, budget)
+        )
     for short in range(1, right + 1):
         lifted = min(exactly(right - short, guesses, chance), budget / short)
         total, budget = total + lifted, budget - short * lifted
         if not budget or total >= 1:
             break
     return min(Fraction(1), total)
+
+
+def _lifted(right: int, guesses: int, chance: Fraction, budget: Fraction) -> Fraction:
+    """At least what the budget lifts, where outcomes are too many to be gone through one by one.
+
+    For every J it is at most B/(J + 1) + Σ_{j ≤ J} (1 − j/(J + 1)) Pr[W = v − j], by duality; a J is looked for where
+    that is least. The probabilities are that of v − 1 times products of ratios, in floats: each factor is off by three
+    roundings, and all of them together, with the sum, by less than `_SLACK` (docs/proofs/audit.md).
+    """
+    first = exactly(right - 1, guesses, chance)
+    short = np.arange(1, min(right, _REACH), dtype=np.float64)
+    ratios = (right - short) / (guesses - right + short + 1) * float((1 - chance) / chance)
+    with np.errstate(over="ignore"):
+        relative = np.concatenate([[1.0], np.cumprod(ratios)])
+    relative = relative[: int(np.argmax(relative > _LARGEST)) or relative.size]
+    places = np.arange(1, relative.size + 1, dtype=np.float64)
+    near = float(first)
+    bounds = float(budget) / (places + 1) + near * (np.cumsum(relative) - np.cumsum(places * relative) / (places + 1))
+    last = int(np.argmin(bounds)) + 1
+    taken = float(relative[:last] @ (1 - places[:last] / (last + 1)))
+    return min(budget, budget / (last + 1) + first * Fraction(taken) * (1 + _SLACK))  # the former is J = 0
+
+
+def _from_afar(right: int, guesses: int, chance: Fraction, budget: Fraction) -> Fraction:
+    """The same with the tail, of a v far beyond the mean: B/(J + 1) + Pr[W ≥ v − J], where J reaches to near it."""
+    near = ceil(guesses * chance) + 5 * isqrt(guesses)  # ten deviations or more
+    if right <= near:
+        return Fraction(1)
+    return budget / (right - near + 1) + upper_tail(near, guesses, chance)

@@ -17,9 +17,9 @@ import numpy as np
 from scipy import stats
 
 from discreet.audit.accusing_event import Accusation, Event, accuse, heard
-from discreet.audit.bounds import at_least, at_most, epsilon_at_least
 from discreet.audit.claim import Pairs, Point, excess, neighbouring, points, prefers_odds
 from discreet.audit.outputs import Outputs, draw, keys, listed
+from discreet.audit.probability_bounds import at_least, at_most, epsilon_at_least
 from discreet.errors import Refusal
 from discreet.exact import HALF, Number, count, positive, share, spoken
 from discreet.mechanisms.mechanism import Pair

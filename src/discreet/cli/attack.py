@@ -198,7 +198,7 @@ def _genomes(n: int, columns: int) -> list[NDArray[np.float64]]:
 @app.command()
 def census(*, epsilon: Price = "1", _home: NoHome = None, form: AsFormat = Format.table) -> None:
     """Rebuild a census block of seven people from its published table."""
-    from discreet.cli.census_attack import PEOPLE, attempts
+    from discreet.cli.census_block import PEOPLE, attempts
 
     with busy("looking for all blocks that fit"):
         rows = [(*found, len(PEOPLE)) for found in attempts(positive(epsilon, "--epsilon"))]
@@ -213,7 +213,7 @@ def link(
     form: AsFormat = Format.table,
 ) -> None:
     """Give rows without names their names back, by a join or by a few ratings as Narayanan and Shmatikov did."""
-    from discreet.cli.link_attack import attempts, viewers
+    from discreet.cli.film_viewers import attempts, viewers
 
     if not 10 <= n <= 4096:
         raise Refusal(f"--n takes a whole number from 10 to 4096, got {n}")

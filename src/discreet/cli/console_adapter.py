@@ -12,7 +12,7 @@ from discreet.curator import Answer
 from discreet.desk import Visitor
 from discreet.errors import DiscreetError, Refusal
 from discreet.server.errors import ErrorResponse, HttpError, closing, error_response
-from discreet.server.http.door import Door
+from discreet.server.http.asgi_app import Door
 from discreet.server.journal import RequestNote, duration_of
 from discreet.server.limits import Buckets
 

@@ -90,7 +90,7 @@ def predict(
 ) -> None:
     """What a model predicts for each row of a file: free, and without the home that fitted it."""
     from discreet.learn.model import outputs
-    from discreet.learn.rows import features_of
+    from discreet.learn.prediction_rows import features_of
 
     with busy("reading"):
         release = _released(model)
@@ -166,7 +166,7 @@ def _rows(file: Path) -> pa.Table:
 def _write(out: Path, rows: pa.Table, told: dict[str, list[Any]]) -> None:
     import pyarrow as pa
 
-    from discreet.learn.rows import unlike
+    from discreet.learn.prediction_rows import unlike
 
     whole = rows
     for name, values in told.items():

@@ -107,7 +107,7 @@ def _ledger(home: Path) -> list[list[str]]:
 
 def _witnesses(home: Path) -> list[list[str]]:
     """Who knows the head of the ledger outside the home, and what nobody would notice."""
-    from discreet.ledger.home import standings
+    from discreet.ledger.home_ledger import standings
 
     try:
         known = standings(home)

@@ -17,7 +17,7 @@ from discreet.errors import Refusal
 
 if TYPE_CHECKING:
     from discreet.ledger import Head, SqliteLedger
-    from discreet.ledger.snapshot import View
+    from discreet.ledger.read_snapshot import View
     from discreet.ledger.verify import Pinned, Report
 
 app, witness = new_app(), new_app()
@@ -47,7 +47,7 @@ def _verified(rows: Sequence[tuple[int, str, bytes]], heads: Sequence[Head] = ()
 def _known(home: Path) -> Iterator[tuple[View, Head]]:
     """The ledger and its head, signed, if it goes on from all that a witness knows: else there would be two of it."""
     from discreet.ledger import signing_key
-    from discreet.ledger.head import now
+    from discreet.ledger.signed_head import now
 
     ledger = _raw(home)
     _refuse_refuted(home)
@@ -57,7 +57,7 @@ def _known(home: Path) -> Iterator[tuple[View, Head]]:
 
 def _refuse_refuted(home: Path) -> None:
     """Refuse a ledger that does not go on from what a witness knows; say what else there is to say of witnesses."""
-    from discreet.ledger.home import standings
+    from discreet.ledger.home_ledger import standings
 
     known = standings(home)
     for each in known:
@@ -155,7 +155,7 @@ def upgrade(*, home: AtHome = HOME) -> None:
 @witness.command("list")
 def list_(*, home: AtHome = HOME, form: AsFormat = Format.table) -> None:
     """Where heads of this ledger are kept, how far each knows it, and whether the ledger goes on from there."""
-    from discreet.ledger.home import standings
+    from discreet.ledger.home_ledger import standings
 
     _raw(home)
     rows = [
@@ -175,7 +175,7 @@ def add(
     home: AtHome = HOME,
 ) -> None:
     """Have the newest head kept there too. While it cannot be reached, nothing is paid."""
-    from discreet.ledger.home import add_witness
+    from discreet.ledger.home_ledger import add_witness
 
     kept = add_witness(home, where, token)
     typer.echo(f"{where} keeps the head of this ledger: {kept.size} entries")
@@ -184,7 +184,7 @@ def add(
 @witness.command()
 def remove(where: Annotated[str, typer.Argument(metavar="WHERE")], *, home: AtHome = HOME) -> None:
     """Keep no more heads there."""
-    from discreet.ledger.home import remove_witness
+    from discreet.ledger.home_ledger import remove_witness
 
     remove_witness(home, where)
     typer.echo(f"{where} is told nothing any more; what it knows, it keeps")
@@ -232,7 +232,7 @@ def pinned(head: Path | None, key: str | None) -> Pinned:
 
 
 def _hex(key: str) -> str:
-    from discreet.ledger.head import is_hex
+    from discreet.ledger.signed_head import is_hex
 
     if not is_hex(key, 32):
         raise Refusal(f"a key is 64 hexadecimal digits, got {key!r}", hint="it is the `key` of a head")
@@ -242,7 +242,7 @@ def _hex(key: str) -> str:
 def _own(home: Path) -> str | None:
     """The key that this home signs with, if it ever did."""
     from discreet.ledger import signing_key
-    from discreet.ledger.head import public_part
+    from discreet.ledger.signed_head import public_part
 
     file = home / "ledger.key"
     return public_part(signing_key(file)) if file.exists() else None

@@ -13,8 +13,8 @@ from discreet.cli.printing import Format, busy, gauge, print_csv, print_json
 from discreet.curator import Curator
 from discreet.curator.explain import said
 from discreet.desk import HOME, Desk, ReleaseOrder
-from discreet.desk.practice import found_practice
-from discreet.desk.publisher import Offered, called, offered
+from discreet.desk.practice_home import found_practice
+from discreet.desk.releases import Offered, called, offered
 from discreet.errors import Refusal
 from discreet.ledger.entry import BudgetLoss
 from discreet.release.certificate import Certificate

@@ -19,7 +19,7 @@ from discreet.errors import Refusal
 if TYPE_CHECKING:
     from discreet.desk import PaidRelease
     from discreet.release import Estimate, Kind, Release
-    from discreet.release.kind import Option
+    from discreet.release.release_kind import Option
 
 Source = Annotated[str, typer.Argument(metavar="TABLE", help="A table, or a SELECT of rows in quotes.")]
 Columns = Annotated[str | None, typer.Option(metavar="A,B", help="What to count by.")]

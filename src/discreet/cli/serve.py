@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from discreet.desk import Desk
     from discreet.sandbox import Processes
-    from discreet.server.http.door import Door
+    from discreet.server.http.asgi_app import Door
     from discreet.server.http.proxy import Proxies
     from discreet.server.journal import Journal
 
@@ -33,7 +33,11 @@ _OFF = "off"
 _HEADS = 60.0  # seconds between two heads that are printed
 _FILES = 8_192  # that may be open: connections of both doors, and more
 # what is loaded before a process takes the first question
-_COMPUTING = ("discreet.curator.planner", "discreet.server.pg_catalog", "discreet.server.pgwire.parameter_types")
+_COMPUTING = (
+    "discreet.curator.sandboxed_planner",
+    "discreet.server.pg_catalog",
+    "discreet.server.pgwire.parameter_types",
+)
 _COMPUTED = 3.0  # seconds that computing above the noise may still take when the doors close; else it is ended
 _CALM = "no new questions; answers under way are finished"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,7 +15,8 @@ from discreet.cli.printing import AsFormat, Format, print_json, print_rows
 from discreet.errors import Refusal
 
 if TYPE_CHECKING:
-    from discreet.curator.streams import OpenStream, StreamCount, Streams, StreamStatus
+    from discreet.curator.stream_answers import StreamCount
+    from discreet.curator.streams import OpenStream, Streams, StreamStatus
 
 app = new_app()
 
@@ -30,6 +32,7 @@ def new(  # noqa: PLR0913  # each option is one declaration
     events: Annotated[int, option("K", "Rows of one unit that count, over all steps and keys together.")] = 1,
     population: Annotated[str | None, option("P", "Who the rows speak about; by default the unit's name.")] = None,
     by: Annotated[Many, option("COL=a,b,c", "A column, and the keys that it is counted by.")] = None,
+    bins: Annotated[Many, option("COL=a,b,c", "Instead: a column of numbers, and the edges of a histogram.")] = None,
     sums: Annotated[Many, typer.Option("--sum", metavar="COL=LO:HI", help="Sum a column between these bounds.")] = None,
     step: Annotated[Many, option("COL=STEP", "To which its numbers are rounded.")] = None,
     types: Annotated[Many, option("COL=TYPE", "The type of a column; text where nobody says.")] = None,
@@ -49,6 +52,7 @@ def new(  # noqa: PLR0913  # each option is one declaration
         events,
         population,
         by={column: _keys(text, column, types) for column, text in pairs(by, "--by")},
+        bins={column: text.split(",") for column, text in pairs(bins, "--bins")},
         sums={column: _ends(text) for column, text in pairs(sums, "--sum")},
         steps=dict(pairs(step, "--step")),
         types=dict(pairs(types, "--types")),
@@ -59,50 +63,63 @@ def new(  # noqa: PLR0913  # each option is one declaration
     )
     opened = _streams(home).open(name, order)
     _print([opened.standing], form)
-    if opened.declared.table.unit is None:
-        typer.echo("each row is protected by itself: whoever has several rows is protected less", err=True)
+    typer.echo(opened.words.bounding, err=True)
 
 
 @app.command()
-def push(
+def push(  # noqa: PLR0913  # each option is one of the terminal
     name: Name,
     rows: Annotated[str, typer.Argument(metavar="FILE|-", help="A .csv, .parquet or .arrow file; - is CSV on stdin.")],
     *,
     step: Annotated[int | None, option("N", "Which step it is; pushed again, it is answered as before.")] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Refuse rows of which some would not count as they are.")] = (
+        False
+    ),
     home: AtHome = HOME,
     form: AsFormat = Format.table,
 ) -> None:
     """Push the rows of the next step; an empty file is a step too. It was paid when the stream was opened."""
-    from discreet.stream.reading import text_rows
+    from discreet.stream.read_step import text_rows
 
     opened = _streams(home).one(name)
     source: object = text_rows(sys.stdin.buffer.read()) if rows == "-" else Path(rows)
-    _counts(opened, [opened.push(source, step=step)], form)
+    _counts(opened, [opened.push(source, step=step, unread=_listener(strict=strict))], form)
     if opened.closed:
         typer.echo(f"closed: {opened.closed}", err=True)
 
 
 @app.command()
-def show(
+def show(  # noqa: PLR0913  # each option is one of the terminal
     name: Name,
     *,
-    plot: Annotated[Path | None, option("FILE", "Also draw the counts into an .svg file.")] = None,
+    window: Annotated[int | None, option("W", "Instead of running counts, what came in the last W steps.")] = None,
+    every: Annotated[int, option("N", "With --window: told every N steps; N as W, and none overlap.")] = 1,
+    top: Annotated[int | None, option("N", "Of the last step, the N keys with the largest counts.")] = None,
+    plot: Annotated[Path | None, option("FILE", "Also draw it into an .svg file.")] = None,
     home: AtHome = HOME,
     form: AsFormat = Format.table,
 ) -> None:
     """Everything that a stream said, free, and how far off it may be."""
-    from discreet.curator.stream_picture import drawn
+    from discreet.curator.stream_picture import counts_picture, keys_picture
 
     opened = _streams(home).one(name)
-    counts, standing = opened.counts, opened.standing
+    if window is None and every != 1:
+        raise Refusal(f"--every {every} goes with --window", hint="say --window W too")
+    counts = opened.counts if window is None else opened.windows(window, every)
+    standing = opened.standing
+    if top is None:
+        _counts(opened, counts, form)
+    else:
+        _top(opened, counts, top, form)
     if plot is not None:
+        of_keys = top is not None and counts
+        drawn = keys_picture(standing, counts[-1], top) if of_keys else counts_picture(standing, counts, window, every)
         try:
-            plot.write_text(drawn(standing, counts).wide, encoding="utf-8")
+            plot.write_text(drawn.wide, encoding="utf-8")
         except OSError:
             raise Refusal(f"{str(plot)!r} cannot be written") from None
-    _counts(opened, counts, form)
     closed = f"; closed: {standing.session.closed}" if standing.session.closed else ""
-    typer.echo(f"{len(counts)} steps of {standing.horizon}{closed}", err=True)
+    typer.echo(f"{standing.session.asked} steps of {standing.horizon}{closed}", err=True)
 
 
 @app.command("list")
@@ -145,14 +162,38 @@ def _ends(text: str) -> tuple[str, str]:
     return low, high
 
 
-def _counts(opened: OpenStream, counts: list[StreamCount] | tuple[StreamCount, ...], form: Format) -> None:
-    keys = opened.declared.keys
+def _listener(*, strict: bool) -> Callable[[tuple[str, ...]], None]:
+    """Says which columns keep rows from counting; or refuses them. On this terminal alone: it tells of the rows."""
+
+    def heard(columns: tuple[str, ...]) -> None:
+        named = ", ".join(columns)
+        if strict:
+            raise Refusal(
+                f"--strict: some rows would not count as they are, for cells in the columns {named}",
+                hint="nothing was pushed; mend the cells, or leave out --strict",
+            )
+        typer.echo(f"some rows do not count as they are, for cells in the columns: {named}", err=True)
+
+    return heard
+
+
+def _counts(opened: OpenStream, counts: Sequence[StreamCount], form: Format) -> None:
+    keys, steps = opened.declared.keys, ["after", "step"] if any(each.start for each in counts) else ["step"]
     names = ["total" if keys else "count", "error", *map(str, keys), *(["key_error"] if keys else [])]
-    rows = [
-        [each.step, *map(_number, (each.count, each.error, *each.by.values(), *([each.key_error] if keys else [])))]
-        for each in counts
-    ]
-    print_rows(form, ["step", *names], rows)
+    rows = []
+    for each in counts:
+        numbers = (each.count, each.error, *each.by.values(), *([each.key_error] if keys else []))
+        rows.append([*([each.start, each.step][-len(steps) :]), *map(_number, numbers)])
+    print_rows(form, [*steps, *names], rows)
+    typer.echo(opened.words.bounding, err=True)
+
+
+def _top(opened: OpenStream, counts: Sequence[StreamCount], most: int, form: Format) -> None:
+    if not opened.declared.keys:
+        raise Refusal(f"stream {opened.name!r} has no keys", hint="open one with --by COLUMN=a,b,c")
+    last = counts[-1].top(most) if counts else []
+    print_rows(form, ["key", "count", "error"], [[k, _number(n), _number(counts[-1].top_error)] for k, n in last])
+    typer.echo(opened.words.bounding, err=True)
 
 
 def _number(value: Fraction) -> int | float:

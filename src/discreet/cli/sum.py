@@ -35,7 +35,7 @@ def demo(*, _home: NoHome = None) -> None:
     """A street of meters that this program makes up: sums are read, a second number is refused, two houses fail."""
     from tempfile import TemporaryDirectory
 
-    from discreet.aggregate.street import tour
+    from discreet.aggregate.meter_demo import tour
 
     with TemporaryDirectory() as folder:
         for line in tour(folder):
@@ -55,8 +55,8 @@ def plan(  # noqa: PLR0913  # one option for each thing that an error depends on
     form: AsFormat = Format.table,
 ) -> None:
     """How far off each scheme's sum will be, the best first, and what a trusted curator's would be."""
-    from discreet.aggregate.planner import Forecast, curator_deviation
-    from discreet.aggregate.planner import plan as forecasts
+    from discreet.aggregate.scheme_comparison import Forecast, curator_deviation
+    from discreet.aggregate.scheme_comparison import plan as forecasts
 
     found = forecasts(people, failures, epsilon, delta, limit=limit, honest=honest)
     rows: list[tuple[object, ...]] = [

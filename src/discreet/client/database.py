@@ -20,7 +20,7 @@ from discreet.curator.quote import Terms
 from discreet.curator.streams import StreamOrder, StreamStatus
 from discreet.declared.table import Table
 from discreet.desk import PaidRelease
-from discreet.desk.publisher import Offered
+from discreet.desk.releases import Offered
 from discreet.errors import Refusal
 from discreet.exact import Number
 from discreet.ledger import Head
@@ -264,6 +264,7 @@ class Database(ABC):
         horizon: int,
         events: int = 1,
         by: Mapping[str, Sequence[str | int | bool]] | None = None,
+        bins: Mapping[str, Sequence[Number]] | None = None,
         sums: Mapping[str, tuple[Number, Number]] | None = None,
         steps: Mapping[str, Number] | None = None,
         types: Mapping[str, str] | None = None,
@@ -277,10 +278,11 @@ class Database(ABC):
 
         `unit` is the column that says whose row it is, or "row" if each row is protected by itself: a weaker promise.
         Of one unit `events` rows count, over all steps and keys. `by` is a column and the keys that it is counted by,
-        `sums` a column that is summed, and its bounds, to `steps`. The price is `epsilon` with or without `delta`, or
-        `rho`; a `population` that is not there yet gets it as its whole budget, with this `relation`.
+        `bins` instead a column of numbers and the edges of a histogram, `sums` a column that is summed, and its bounds,
+        to `steps`. The price is `epsilon` with or without `delta`, or `rho`; a `population` that is not there yet gets
+        it as its whole budget, with this `relation`.
         """
-        given = {"by": by, "sums": sums, "steps": steps, "types": types}
+        given = {"by": by, "bins": bins, "sums": sums, "steps": steps, "types": types}
         said: dict[str, Any] = {word: value for word, value in given.items() if value is not None}
         price: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "delta": delta, "relation": relation}
         with in_python():

@@ -17,14 +17,14 @@ from discreet.declared.column import Column
 from discreet.declared.group_key import Type
 from discreet.declared.table import Table
 from discreet.desk import PaidRelease
-from discreet.desk.publisher import Offered
+from discreet.desk.releases import Offered
 from discreet.errors import Refusal
 from discreet.ledger.entry import BudgetLoss, read_loss, read_neighbours
 from discreet.ledger.verify import Receipt as Proof
 from discreet.ledger.verify import read_proof
 from discreet.privacy import Budget
 from discreet.release import Wish
-from discreet.release.kind import Preview
+from discreet.release.release_kind import Preview
 
 
 def price(told: dict[str, Any]) -> BudgetLoss:

@@ -12,8 +12,9 @@ import pyarrow as pa
 from discreet.client import sessions
 from discreet.client.sessions import DoorCall
 from discreet.curator.paid_mechanism import SessionStatus
-from discreet.curator.stream_picture import drawn
-from discreet.curator.streams import OpenStream, StreamCount, StreamOrder, StreamStatus, windowed
+from discreet.curator.stream_answers import StreamCount, StreamWords
+from discreet.curator.stream_picture import counts_picture
+from discreet.curator.streams import OpenStream, StreamOrder, StreamStatus
 from discreet.errors import Refusal
 from discreet.exact import Number, exact
 from discreet.mechanisms.registry import rebuilt
@@ -55,8 +56,20 @@ class PaidStream(Protocol):
         """What came after step `start` up to step `stop`, from what was said: free."""
         ...
 
-    def plot(self) -> Picture:
-        """The running counts so far, with their errors."""
+    def windows(self, width: int, every: int = 1) -> tuple[StreamCount, ...]:
+        """What came in the last `width` steps, told after every so many steps, from what was said: free.
+
+        At the beginning a window is shorter. With `every=width` they do not overlap.
+        """
+        ...
+
+    @property
+    def bounding(self) -> str:
+        """What its numbers leave out before the noise. It follows from what was declared."""
+        ...
+
+    def plot(self, window: int | None = None) -> Picture:
+        """The running counts so far, or what came in the last so many steps, with their errors."""
         ...
 
     def close(self) -> None:
@@ -101,9 +114,21 @@ class LocalStream:
         """What came after step `start` up to step `stop`, from what was said: free."""
         return self._opened.window(start, stop)
 
-    def plot(self) -> Picture:
-        """The running counts so far, with their errors."""
-        return drawn(self.standing, self.counts)
+    def windows(self, width: int, every: int = 1) -> tuple[StreamCount, ...]:
+        """What came in the last `width` steps, told after every so many steps, from what was said: free.
+
+        At the beginning a window is shorter. With `every=width` they do not overlap.
+        """
+        return self._opened.windows(width, every)
+
+    @property
+    def bounding(self) -> str:
+        """What its numbers leave out before the noise. It follows from what was declared."""
+        return self._opened.words.bounding
+
+    def plot(self, window: int | None = None) -> Picture:
+        """The running counts so far, or what came in the last so many steps, with their errors."""
+        return counts_picture(self.standing, self.counts if window is None else self.windows(window), window)
 
     def close(self) -> None:
         """Give up the steps that are left. Nothing is paid back."""
@@ -132,12 +157,12 @@ class RemoteStream:
         After a crash, push the same rows with the same `step`: if it was counted, the answer is the one that was drawn.
         """
         body: dict[str, Any] = {"rows": _columns(rows)} if step is None else {"rows": _columns(rows), "step": step}
-        return self._call("POST", f"{self._path}/steps", counted, body)
+        return self._call("POST", f"{self._path}/steps", lambda told: counted(told, told["bounding"]), body)
 
     @property
     def counts(self) -> tuple[StreamCount, ...]:
         """What it said after each step so far: free to look at again."""
-        return self._call("GET", self._path, lambda told: tuple(map(counted, told["counts"])))
+        return self._call("GET", self._path, _all_counted)
 
     @property
     def closed(self) -> str:
@@ -146,18 +171,37 @@ class RemoteStream:
 
     def window(self, start: int, stop: int) -> StreamCount:
         """What came after step `start` up to step `stop`, from what was said: free."""
+        return self._words.window(self._answers, start, stop)
+
+    def windows(self, width: int, every: int = 1) -> tuple[StreamCount, ...]:
+        """What came in the last `width` steps, told after every so many steps, from what was said: free.
+
+        At the beginning a window is shorter. With `every=width` they do not overlap.
+        """
+        return self._words.windows(self._answers, width, every)
+
+    @property
+    def bounding(self) -> str:
+        """What its numbers leave out before the noise. It follows from what was declared."""
+        return self.standing.bounding
+
+    @property
+    def _words(self) -> StreamWords:
         status = self.standing
-        unit = status.declared.grid.step if status.declared.value else Fraction(1)
-        answers = [
+        named = status.session.mechanism
+        return StreamWords(rebuilt(named["name"], named["parameters"]), status.declared)
+
+    @property
+    def _answers(self) -> list[tuple[int, ...]]:
+        unit = self._words.unit
+        return [
             tuple(int(number / unit) for number in (each.by.values() if each.by else [each.count]))
             for each in self.counts
         ]
-        named = status.session.mechanism
-        return windowed(rebuilt(named["name"], named["parameters"]), status.declared, answers, (start, stop))
 
-    def plot(self) -> Picture:
-        """The running counts so far, with their errors."""
-        return drawn(self.standing, self.counts)
+    def plot(self, window: int | None = None) -> Picture:
+        """The running counts so far, or what came in the last so many steps, with their errors."""
+        return counts_picture(self.standing, self.counts if window is None else self.windows(window), window)
 
     def close(self) -> None:
         """Give up the steps that are left. Nothing is paid back."""
@@ -186,7 +230,9 @@ def ordered(name: str, order: StreamOrder) -> dict[str, Any]:
     sums = {column: [_number(end) for end in ends] for column, ends in order.sums.items()}
     steps = {column: _number(step) for column, step in order.steps.items()}
     by = {column: list(keys) for column, keys in order.by.items()}
-    return {**said, **exactly, "name": name, "by": by, "sums": sums, "steps": steps, "types": dict(order.types)}
+    bins = {column: [_number(edge) for edge in edges] for column, edges in order.bins.items()}
+    given = {"by": by, "bins": bins, "sums": sums, "steps": steps, "types": dict(order.types)}
+    return {**said, **exactly, "name": name, **given}
 
 
 def _number(value: Number) -> int | str:
@@ -199,8 +245,12 @@ def standing(told: dict[str, Any]) -> StreamStatus:
     return StreamStatus(told["name"], StreamDeclaration.read(told["name"], told["rows"]), told["horizon"], session)
 
 
-def counted(told: dict[str, Any]) -> StreamCount:
+def counted(told: dict[str, Any], bounding: str) -> StreamCount:
     """What a door says of one step."""
     by = {each["key"]: Fraction(each["count"]) for each in told["by"]}
-    count, error, key_error = (Fraction(told[name]) for name in ("count", "error", "key_error"))
-    return StreamCount(int(told["step"]), count, error, by, key_error)
+    count, error, alone, top = (Fraction(told[name]) for name in ("count", "error", "key_error", "top_error"))
+    return StreamCount(int(told["step"]), count, error, by, alone, top, int(told["start"]), bounding)
+
+
+def _all_counted(told: dict[str, Any]) -> tuple[StreamCount, ...]:
+    return tuple(counted(each, told["bounding"]) for each in told["counts"])

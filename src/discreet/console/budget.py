@@ -22,7 +22,7 @@ from discreet.curator.purchase import PastPayment
 from discreet.desk import Desk, Visitor
 from discreet.desk.desk import Person
 from discreet.errors import Refusal
-from discreet.ledger.books import Account
+from discreet.ledger.balances import Account
 from discreet.ledger.entry import BudgetLoss
 from discreet.privacy import Replace
 

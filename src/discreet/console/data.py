@@ -8,7 +8,7 @@ from functools import partial
 
 from nicegui import ui
 
-from discreet.console import data_dictionary, prices, tables, theme
+from discreet.console import data_dictionary, manage_tables, prices, theme
 from discreet.console.budget import bar, left_of, spent_of
 from discreet.console.expert_panel import reached
 from discreet.console.layout import UNCHANGED, apart, changed, confirm, origin, page, styles, trouble
@@ -17,7 +17,7 @@ from discreet.curator.explain import said
 from discreet.declared.table import Table
 from discreet.desk import Desk, Visitor
 from discreet.desk.desk import Person
-from discreet.ledger.books import OWNER, Account
+from discreet.ledger.balances import OWNER, Account
 
 Again = Callable[[], Awaitable[None]]
 
@@ -55,7 +55,7 @@ def _seen(desk: Desk, who: Visitor) -> _DataRead:
 async def data(visit: Visit) -> None:
     """The page."""
     styles("records.css", "data.css")
-    tables.script()
+    manage_tables.script()
     theme.lead("The tables that people may ask about, what may be learned in all, and who may ask.")
     box, shown = theme.live(), ui.element("div")
     part = ["tables"]
@@ -77,7 +77,7 @@ async def data(visit: Visit) -> None:
                 with ui.element("div").classes("d-row d-spread"):
                     theme.lead("Everybody who may ask sees what is declared here. Nobody sees the rows.")
                     ui.button("Add a table", icon="add", on_click=lambda: add(read)).props("unelevated no-caps")
-                tables.listed(visit, read.tables, show)
+                manage_tables.listed(visit, read.tables, show)
             with ui.tab_panel("populations"):
                 _populations(visit, read.accounts, read.priced, read.tables, show)
             with ui.tab_panel("people"):
@@ -87,7 +87,7 @@ async def data(visit: Visit) -> None:
         part[0] = "tables"
         shown.clear()
         with shown:
-            tables.NewTable(visit, read.tables, read.accounts, show)
+            manage_tables.NewTable(visit, read.tables, read.accounts, show)
 
     await show()
 

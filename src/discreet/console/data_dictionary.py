@@ -14,7 +14,7 @@ from discreet.declared.column import Column, ends
 from discreet.declared.group_key import Key
 from discreet.declared.table import Table
 from discreet.exact import spoken
-from discreet.ledger.books import Account
+from discreet.ledger.balances import Account
 from discreet.privacy import Replace
 
 _KEYS = 6  # that are shown of a column

@@ -25,7 +25,7 @@ from discreet.curator.answer import Spans
 from discreet.curator.explain import said
 from discreet.curator.purchase import PastPayment, total
 from discreet.desk import Desk, Visitor
-from discreet.desk.practice import made_up
+from discreet.desk.practice_home import made_up
 from discreet.errors import Refusal
 from discreet.exact import shown
 from discreet.ledger import Head

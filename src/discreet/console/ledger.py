@@ -12,7 +12,7 @@ from discreet.console.pages import Visit
 from discreet.curator.purchase import PastPayment
 from discreet.errors import Refusal
 from discreet.ledger import Head, read_head
-from discreet.ledger.home import Standing
+from discreet.ledger.home_ledger import Standing
 from discreet.ledger.verify import Extension
 from discreet.ledger.verify import Receipt as Proof
 

@@ -14,7 +14,7 @@ from discreet.curator.explain import LATER, NONE
 from discreet.desk import Desk, Terms, Visitor
 from discreet.desk.desk import Person
 from discreet.errors import Refusal
-from discreet.ledger.books import Account
+from discreet.ledger.balances import Account
 from discreet.ledger.entry import BudgetLoss
 from discreet.mechanisms.mechanism import USUAL
 

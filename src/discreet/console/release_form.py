@@ -20,7 +20,7 @@ from discreet.errors import Refusal, about
 from discreet.exact import count
 from discreet.ledger.entry import BudgetLoss
 from discreet.release import Wish, kinds
-from discreet.release.kind import Option, named
+from discreet.release.release_kind import Option, named
 
 _LONGEST = 4000  # letters that somebody may write into a field
 _MOST = 12  # columns of one release

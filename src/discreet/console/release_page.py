@@ -21,8 +21,8 @@ from discreet.release import Estimate, NumberAxis, Release
 from discreet.release.axis import KeyAxis, Side
 from discreet.release.certificate import Certificate, letters
 from discreet.release.estimate import error_bar
-from discreet.release.kind import kinds
 from discreet.release.release import Sheet
+from discreet.release.release_kind import kinds
 
 _ROWS = 100  # of a table that are shown: its file has all
 _CHOICES = 200  # keys in a list; of more, one is written

@@ -11,7 +11,7 @@ from nicegui.events import ValueChangeEventArguments
 from discreet.console import data_dictionary, prices, theme
 from discreet.console.table_draft import KINDS, ColumnDraft, TableDraft, meaning
 from discreet.declared.table import Table
-from discreet.ledger.books import Account
+from discreet.ledger.balances import Account
 
 Redraw = Callable[[], None]
 

@@ -19,7 +19,7 @@ from urllib.parse import unquote
 
 from discreet.console.headers import Receive, Scope, header
 from discreet.console.sessions import BrowserSession
-from discreet.engines.spill import Spill
+from discreet.engines.spill_folder import Spill
 from discreet.errors import Refusal
 
 UPLOAD = "/data/file"

@@ -29,7 +29,7 @@ from discreet.curator.formula import (
 from discreet.curator.nulls_by_noise import EMPTYING, empties
 from discreet.sql.arithmetic import is_whole
 from discreet.sql.plan import Part, Question
-from discreet.sql.rewrite import answering, inner_queries, within
+from discreet.sql.tree_rewriting import answering, inner_queries, within
 
 ROW = "#row"  # the column of a noisy table that numbers its rows
 _HIDDEN = "#h"

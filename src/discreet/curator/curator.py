@@ -9,32 +9,32 @@ from functools import wraps
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar, Unpack
 
-from discreet.curator import advice, catalogue, postprocessing
+from discreet.curator import bounds_advice, catalogue, postprocessing
 from discreet.curator.answer import Answer
 from discreet.curator.cache import Allow, AtHand, Plans, Recall, answer_key, key_of
 from discreet.curator.catalogue import Population
 from discreet.curator.declarations import Declarations, recorded_file
 from discreet.curator.explain import Due, Explanation, bounding, notices
 from discreet.curator.noisy_statistics import Engine
-from discreet.curator.planner import Planner
 from discreet.curator.price import Priced, priced
 from discreet.curator.purchase import Buyer, PastPayment, Purchase, SingleFlight, past_payments, requires_price, total
 from discreet.curator.quote import Terms, TermsGiven
 from discreet.curator.run import Offer, Run, Runnable, Telling, Wanted, planned, run
+from discreet.curator.sandboxed_planner import Planner
 from discreet.curator.sessions import Sessions
 from discreet.declared.table import Caps, Table
 from discreet.engines import DuckStore
 from discreet.errors import Refusal
 from discreet.exact import Number, share, shown
 from discreet.ledger import Books, Grant, Spend, open_ledger
-from discreet.ledger.books import OWNER
+from discreet.ledger.balances import OWNER
 from discreet.ledger.entry import BudgetLoss, refuse_half_characters
 from discreet.noise import SECURE, Entropy, Secure
 from discreet.privacy import Budget
 from discreet.sandbox import DIRECT, Sandbox
+from discreet.sql.owned_rows import Rows
 from discreet.sql.plan import Part, Question
-from discreet.sql.rows import Rows
-from discreet.sql.shape import shape
+from discreet.sql.relation_facts import shape
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -207,20 +207,20 @@ class Curator:
         return list(dict(self._books().grants).values())
 
     @_asked_now
-    def bounds(self, /, table: str, column: str, **terms: Unpack[TermsGiven]) -> advice.BoundsAdvice:
+    def bounds(self, /, table: str, column: str, **terms: Unpack[TermsGiven]) -> bounds_advice.BoundsAdvice:
         """Buy advice on the bounds of a column."""
-        declared = advice.bounded(self._seen.schema.table(table))
+        declared = bounds_advice.bounded(self._seen.schema.table(table))
         what = f"bounds {declared.name} {declared.column(column).name}"
-        paid = self._advice(advice.bounds_parts(declared, column), what, terms)
-        advised = advice.advise_bounds(paid.tables["#0"], paid.tables.get("#1"))
+        paid = self._advice(bounds_advice.bounds_parts(declared, column), what, terms)
+        advised = bounds_advice.advise_bounds(paid.tables["#0"], paid.tables.get("#1"))
         return replace(advised, cost=paid.cost, left=self._left_of(paid.population))
 
     @_asked_now
-    def caps(self, /, table: str, **terms: Unpack[TermsGiven]) -> advice.CapsAdvice:
+    def caps(self, /, table: str, **terms: Unpack[TermsGiven]) -> bounds_advice.CapsAdvice:
         """Buy advice on how many rows of one unit an answer should count."""
-        declared = advice.bounded(self._seen.schema.table(table))
-        paid = self._advice(advice.caps_parts(declared), f"caps {declared.name}", terms)
-        advised = advice.advise_caps(paid.tables["#0"], declared.max_rows)
+        declared = bounds_advice.bounded(self._seen.schema.table(table))
+        paid = self._advice(bounds_advice.caps_parts(declared), f"caps {declared.name}", terms)
+        advised = bounds_advice.advise_caps(paid.tables["#0"], declared.max_rows)
         return replace(advised, cost=paid.cost, left=self._left_of(paid.population))
 
     def _advice(self, parts: tuple[Part, ...], what: str, terms: TermsGiven) -> Purchase:

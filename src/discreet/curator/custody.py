@@ -37,7 +37,7 @@ from discreet.engines.ingest import Progress, Unread, hear
 from discreet.errors import Refusal
 from discreet.exact import Number
 from discreet.ledger import Event, Grant, Hold, Opened, Retired, Revoked, found_ledger, open_ledger
-from discreet.ledger.books import OWNER
+from discreet.ledger.balances import OWNER
 from discreet.ledger.entry import REMOVED, Plain
 
 T = TypeVar("T")

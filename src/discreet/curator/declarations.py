@@ -26,7 +26,7 @@ from discreet.declared.table import Table, chosen, linked_to
 from discreet.errors import Refusal
 from discreet.exact import Number, exact
 from discreet.ledger import Books, Dataset, SqliteLedger
-from discreet.ledger.books import OWNER
+from discreet.ledger.balances import OWNER
 from discreet.ledger.entry import REMOVED, BudgetLoss, write_neighbours
 from discreet.privacy import Neighbours, Pure
 

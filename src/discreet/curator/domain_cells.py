@@ -20,8 +20,8 @@ from discreet.declared.table import Table
 from discreet.errors import Refusal
 from discreet.mechanisms.weights_histogram import LONGEST, Domain, written
 from discreet.sql import render
+from discreet.sql.owned_rows import Filter, Project, Rows, Scan
 from discreet.sql.plan import Measurement, Statistic
-from discreet.sql.rows import Filter, Project, Rows, Scan
 
 _PLACE, _CELLS = "#place", "#cells"  # no column can be called so
 _COUNTED = ("rows", "units")

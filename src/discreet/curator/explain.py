@@ -16,10 +16,10 @@ from discreet.ledger.entry import BudgetLoss
 from discreet.mechanisms import GaussianKeys, GaussianVector, LaplaceKeys, LaplaceVector
 from discreet.mechanisms.mechanism import USUAL
 from discreet.mechanisms.noise_sums import bar
-from discreet.sql.left_out import called, left_out
+from discreet.sql.excluded_rows import called, left_out
+from discreet.sql.owned_rows import scanned
 from discreet.sql.plan import AggregateColumn, Question, Rank, Statistic
-from discreet.sql.rows import scanned
-from discreet.sql.shape import Shape
+from discreet.sql.relation_facts import Shape
 from discreet.sql.unmatched_constants import doubts
 
 COVERED = "Error bars cover the noise. They do not cover what is left out before it."

@@ -19,9 +19,9 @@ from discreet.exact import Number, exact, spoken
 from discreet.ledger import Spend
 from discreet.ledger.entry import BudgetLoss, Plain
 from discreet.mechanisms import TableMechanism
-from discreet.mechanisms.by_name import OfColumn, admitted, as_json, plain_parameters, rounding
 from discreet.mechanisms.registry import known
-from discreet.sql.left_out import rows_left_out
+from discreet.mechanisms.run_by_name import OfColumn, admitted, as_json, plain_parameters, rounding
+from discreet.sql.excluded_rows import rows_left_out
 from discreet.sql.render import quoted
 
 _KEYWORDS = frozenset(word for words in Postgres.Tokenizer.KEYWORDS for word in words.split())

@@ -24,7 +24,7 @@ from discreet.curator.formula import (
 )
 from discreet.sql.arithmetic import is_whole
 from discreet.sql.plan import Part, Statistic
-from discreet.sql.rewrite import guards
+from discreet.sql.tree_rewriting import guards
 
 EMPTYING = (exp.Nullif, exp.Cast, exp.Div, exp.Add, exp.Sub, exp.Mul)
 

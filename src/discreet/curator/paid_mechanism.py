@@ -6,7 +6,7 @@ than was paid: docs/proofs/sessions.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -91,6 +91,17 @@ class PaidMechanism(Generic[A]):
 
     def _refused(self, why: str) -> OverBudget:
         return OverBudget(f"session {self.entry} is closed: {why}", hint="open and pay for a new one")
+
+    @property
+    def home(self) -> Path:
+        """The home that it was opened in."""
+        return self._store.folder.parent
+
+    @property
+    def version(self) -> Hashable:
+        """It changes whenever anything public of it does; no state is opened to tell."""
+        books = self._ledger.books()
+        return self.entry in books.unanswered, books.adopted > self.entry, self._session.sealed.version
 
     @property
     def answers(self) -> tuple[A, ...]:

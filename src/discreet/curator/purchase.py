@@ -18,7 +18,7 @@ from discreet.ledger import Grant, Spend, SqliteLedger, StoredAnswer, payment
 from discreet.ledger.entry import BudgetLoss, Entry, Plain, session_population
 from discreet.noise import Entropy
 from discreet.privacy import Budget
-from discreet.sql.rows import scanned
+from discreet.sql.owned_rows import scanned
 
 
 @dataclass(frozen=True)

@@ -21,11 +21,11 @@ from discreet.mechanisms.mechanism import RowPromise, loss_of_units
 from discreet.mechanisms.registry import digest
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import Approximate, Loss, Neighbours, Pure, convert
-from discreet.sql.cells import BoundedRows
+from discreet.sql.cell_numbers import BoundedRows
 from discreet.sql.expression_facts import NOTHING, Origins, owners
+from discreet.sql.owned_rows import Rows, described, scanned
 from discreet.sql.plan import VERSION
-from discreet.sql.rows import Rows, described, scanned
-from discreet.sql.shape import Facts, Shape, column, one_row, shape
+from discreet.sql.relation_facts import Facts, Shape, column, one_row, shape
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)

@@ -30,8 +30,8 @@ from discreet.mechanisms import CellCount, Openable, Takes
 from discreet.mechanisms.registry import described
 from discreet.mechanisms.session import AnyInteractive
 from discreet.privacy import AddRemove, Guarantee, Neighbours, Replace, convert
+from discreet.sql.owned_rows import scanned
 from discreet.sql.plan import Measurement, Question, Statistic
-from discreet.sql.rows import scanned
 
 A = TypeVar("A")
 

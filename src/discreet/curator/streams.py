@@ -11,7 +11,6 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import ClassVar, cast
@@ -20,21 +19,21 @@ from discreet.curator.catalogue import Population
 from discreet.curator.custody import Custody
 from discreet.curator.declarations import Declared
 from discreet.curator.paid_mechanism import PaidMechanism, SessionStatus, opened_whole
-from discreet.declared.group_key import Key
+from discreet.curator.stream_answers import StreamCount, StreamWords, bounding
 from discreet.declared.table import Table
 from discreet.engines import DuckStore
+from discreet.engines.ingest import Unread
 from discreet.errors import Fault, OverBudget, Refusal
-from discreet.exact import Number, count
+from discreet.exact import Number, count, exact
 from discreet.ledger import Entry, Spend, SqliteLedger
 from discreet.ledger.entry import Plain, session_question, stream_name
 from discreet.ledger.payment import silent
-from discreet.mechanisms.mechanism import USUAL
 from discreet.mechanisms.registry import described
 from discreet.stream import Stream
-from discreet.stream.choice import counter_for, price_of
+from discreet.stream.counter_choice import counter_for, price_of
 from discreet.stream.declaration import StreamDeclaration
-from discreet.stream.pushed import Pushed
-from discreet.stream.reading import read_pushed
+from discreet.stream.read_step import columns_left_out, read_pushed
+from discreet.stream.step_rows import Pushed
 from discreet.stream.stream import Counts
 
 _KEPT = 4096  # numbers that the ledger keeps of a stream that is closed; of more it keeps a digest
@@ -49,6 +48,7 @@ class StreamOrder:
     events: int = 1  # rows of one unit that count, over all steps and keys
     population: str | None = None
     by: Mapping[str, Sequence[str]] = field(default_factory=dict)  # at most one column and its keys
+    bins: Mapping[str, Sequence[Number]] = field(default_factory=dict)  # instead: a column of numbers, and edges
     sums: Mapping[str, tuple[Number, Number]] = field(default_factory=dict)  # at most one column and its bounds
     steps: Mapping[str, Number] = field(default_factory=dict)  # to which its numbers are rounded
     types: Mapping[str, str] = field(default_factory=dict)
@@ -56,24 +56,6 @@ class StreamOrder:
     rho: Number | None = None
     delta: Number | None = None
     relation: str = "add-remove"
-
-
-@dataclass(frozen=True)
-class StreamCount:
-    """What a stream said after one step: a running count, or one for each key and their total, and how far off.
-
-    With the stated confidence a number that was chosen beforehand is within its error of the rows that count.
-    """
-
-    step: int
-    count: Fraction  # of all keys together
-    error: Fraction
-    by: Mapping[Key, Fraction] = field(default_factory=dict)
-    key_error: Fraction = Fraction(0)  # of the count of one key
-
-    def top(self, most: int) -> list[tuple[Key, Fraction]]:
-        """The keys with the largest counts, the largest first."""
-        return sorted(self.by.items(), key=lambda each: -each[1])[: count(most, "most")]
 
 
 @dataclass(frozen=True)
@@ -90,6 +72,11 @@ class StreamStatus:
         """Who is protected: the unit whose rows are, or each row by itself."""
         unit = self.declared.table.unit
         return "row" if unit is None else unit
+
+    @property
+    def bounding(self) -> str:
+        """What its numbers leave out."""
+        return bounding(self.declared, self.horizon)
 
 
 @dataclass(frozen=True)
@@ -115,21 +102,27 @@ class OpenStream(PaidMechanism[Counts]):
         """The mechanism: its counter, its keys, what one unit may add."""
         return cast("Stream", self.mechanism)
 
-    def push(self, rows: object, *, step: int | None = None) -> StreamCount:
+    @property
+    def words(self) -> StreamWords:
+        """How its numbers are told."""
+        return StreamWords(self.stream, self.declared)
+
+    def push(self, rows: object, *, step: int | None = None, unread: Unread = None) -> StreamCount:
         """The next step: these rows, none perhaps. What it counts is on disk before it is returned.
 
         Rows are a path to a file, or an Arrow table. After a crash, push the same rows with the same `step`: if it was
-        counted, the answer is the one that was drawn.
+        counted, the answer is the one that was drawn. `unread` hears of columns for whose cells rows do not count as
+        they are: for the custodian's own terminal, as it tells of the rows.
         """
         self._refuse_stranger()
         if why := self._unreadable():
             raise self._refused(why)
-        pushed, digest = self._read(rows)
+        pushed, digest = self._read(rows, unread)
         try:
             turn, answer = self._session.answered(lambda: self._entered(pushed), number=step, question=digest)
         finally:
             self._settle()
-        return self._said(turn, answer)
+        return self.words.running([answer], turn)[0]
 
     def _refused(self, why: str) -> OverBudget:
         return OverBudget(f"stream {self.name!r} is closed: {why}", hint="open and pay for a new one")
@@ -139,8 +132,10 @@ class OpenStream(PaidMechanism[Counts]):
         if grant is not None and grant.role != "custodian":
             raise Refusal(f"rows are pushed by custodians, and {self.principal!r} is none")
 
-    def _read(self, rows: object) -> tuple[Pushed, str]:
+    def _read(self, rows: object, unread: Unread) -> tuple[Pushed, str]:
         try:
+            if unread is not None and (columns := columns_left_out(self.declared, rows)):
+                unread(columns)
             return read_pushed(self.declared, rows)
         except Refusal:
             raise
@@ -166,19 +161,15 @@ class OpenStream(PaidMechanism[Counts]):
     @property
     def counts(self) -> tuple[StreamCount, ...]:
         """What it said after each step so far: free to look at again."""
-        return tuple(self._said(step, answer) for step, answer in enumerate(self.answers, start=1))
-
-    def _said(self, step: int, answer: Counts, confidence: Number = USUAL) -> StreamCount:
-        unit, keys = self.declared.grid.step if self.declared.value else Fraction(1), self.declared.keys
-        numbers = [each * unit for each in answer]
-        alone, together = (self.stream.error(confidence, each) * unit for each in (1, len(numbers)))
-        if not keys:
-            return StreamCount(step, numbers[0], alone)
-        return StreamCount(step, sum(numbers, Fraction(0)), together, dict(zip(keys, numbers, strict=True)), alone)
+        return self.words.running(self.answers)
 
     def window(self, start: int, stop: int) -> StreamCount:
         """What came after step `start` up to step `stop`, from what was said: free."""
-        return windowed(self.stream, self.declared, self.answers, (start, stop))
+        return self.words.window(self.answers, start, stop)
+
+    def windows(self, width: int, every: int = 1) -> tuple[StreamCount, ...]:
+        """What came in the last `width` steps, told every so many steps: free."""
+        return self.words.windows(self.answers, width, every)
 
     def _last_words(self) -> Plain:
         """All counts if they are few; a digest of many."""
@@ -217,7 +208,9 @@ class Streams:
             return opened_whole(OpenStream, stream, self.store, lambda: self._opened(self.ledger.append(spend)))
 
     def _planned(self, table: Table, population: Population, order: StreamOrder) -> tuple[Stream, Spend]:
-        declared = StreamDeclaration(table, next(iter(order.by), None), next(iter(order.sums), None))
+        by, value = next(iter((*order.by, *order.bins)), None), next(iter(order.sums), None)
+        edges = tuple(exact(edge, "an edge") for edges in order.bins.values() for edge in edges)
+        declared = StreamDeclaration(table, by, value, edges)
         price = price_of(population.total, order.epsilon, order.rho, order.delta)
         amount = max(abs(declared.grid.low), abs(declared.grid.high))
         moved = count(order.events, "events") * amount
@@ -253,28 +246,17 @@ class Streams:
         return OpenStream(paid, self.principal, cast("Spend", paid.event), self.ledger, self.store)
 
 
-def windowed(
-    stream: Stream, declared: StreamDeclaration, answers: Sequence[Counts], between: tuple[int, int]
-) -> StreamCount:
-    """The difference of two running counts, with the error that it has."""
-    start, stop = between
-    if not 0 <= start < stop <= len(answers):
-        raise Refusal(f"expected 0 <= start < stop <= {len(answers)}, got start={start} stop={stop}")
-    unit = declared.grid.step if declared.value else Fraction(1)
-    before = answers[start - 1] if start else (0,) * stream.size
-    numbers = [(after - earlier) * unit for after, earlier in zip(answers[stop - 1], before, strict=True)]
-    alone, together = (stream.window_error(start, stop, USUAL, each) * unit for each in (1, len(numbers)))
-    if not declared.keys:
-        return StreamCount(stop, numbers[0], alone)
-    by: dict[Key, Fraction] = dict(zip(declared.keys, numbers, strict=True))
-    return StreamCount(stop, sum(numbers, Fraction(0)), together, by, alone)
-
-
 def _declared(order: StreamOrder) -> Declared:
     """A stream's rows, in the words in which a table's are declared."""
-    for word, given in (("by", order.by), ("sum", order.sums)):
+    for word, given in (("count by", [*order.by, *order.bins]), ("sum", order.sums)):
         if len(given) > 1:
             raise Refusal(f"a stream has one column to {word}, got {list(given)}", hint="open a stream for each")
+    if both := set(order.bins) & set(order.sums):
+        raise Refusal(f"column {min(both)!r} is counted by and summed", hint="open a stream for each")
+    for column, edges in order.bins.items():
+        if len(edges) < 2:
+            raise Refusal(f"bins of {column!r} have two edges or more, got {list(edges)}")
+    spans = {column: (edges[0], edges[-1]) for column, edges in order.bins.items()}
     return Declared(
         unit=order.unit,
         population=order.population,
@@ -282,7 +264,7 @@ def _declared(order: StreamOrder) -> Declared:
         rho=order.rho,
         delta=order.delta,
         max_rows=count(order.events, "events"),
-        bounds=order.sums,
+        bounds={**order.sums, **spans},
         keys=order.by,
         types=order.types,
         steps=order.steps,

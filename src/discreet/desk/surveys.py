@@ -14,8 +14,8 @@ from discreet.errors import Refusal
 from discreet.exact import Number, count, shown
 from discreet.interval import exp
 from discreet.local import OptimizedUnary, Oracle, Rappor, Reporter, Response
-from discreet.local.client import price
 from discreet.local.frequencies import SUSPECT, reach
+from discreet.local.local_mechanism import price
 from discreet.mechanisms.mechanism import USUAL
 from discreet.survey.collector import Collector, TaskStanding
 from discreet.survey.results import Results, speaks_of_texts

@@ -5,4 +5,4 @@ An engine holds private rows and gives out exact statistics of them, only to be 
 
 from discreet.engines.duckdb import Counted as Counted
 from discreet.engines.duckdb import DuckStore as DuckStore
-from discreet.engines.relation import DuckRelation as DuckRelation
+from discreet.engines.duckdb_relation import DuckRelation as DuckRelation

@@ -27,15 +27,15 @@ from discreet.declared.group_key import Key
 from discreet.declared.table import RESERVED, Table
 from discreet.engines import stream_rows
 from discreet.engines.ingest import SAFE, Progress, copy_rows, watched
-from discreet.engines.spill import Spill, flocked
+from discreet.engines.spill_folder import Spill, flocked
 from discreet.errors import Fault, Refusal
 from discreet.noise import SECURE, Entropy, permutation
 from discreet.sql import bounding, fanout, render
-from discreet.sql.cells import BoundedRows
+from discreet.sql.cell_numbers import BoundedRows
 from discreet.sql.expression import Expression
+from discreet.sql.owned_rows import Rows, scanned
 from discreet.sql.plan import Measurement, Rank, Statistic
-from discreet.sql.rows import Rows, scanned
-from discreet.sql.shape import shape
+from discreet.sql.relation_facts import shape
 
 Group = tuple[Key, ...]
 Naming = Callable[[Table], str]  # the random name in the file of a table's version; nothing: any file will do

@@ -18,9 +18,9 @@ from discreet.declared.table import Table
 from discreet.errors import Refusal
 from discreet.sql.aggregates import grid_of
 from discreet.sql.expression import Field
+from discreet.sql.owned_rows import Scan
+from discreet.sql.relation_facts import shape
 from discreet.sql.render import as_type, code_name, quoted, steps_name, stored_steps
-from discreet.sql.rows import Scan
-from discreet.sql.shape import shape
 
 Unread = Callable[[tuple[str, ...]], None] | None  # who sits at this machine; None, where a door leads in
 _TEXT = "VARCHAR"

@@ -27,10 +27,10 @@ from discreet.engines.one_pass import (
 )
 from discreet.sql.bounding import among, plain, row_cap, summands
 from discreet.sql.expression import Field
+from discreet.sql.owned_rows import scanned
 from discreet.sql.plan import GroupKey, Measurement, Statistic
 from discreet.sql.render import UNIT, Located, code_name, expression, kept_code, kept_column, quoted, rows
 from discreet.sql.row_cap import is_plain
-from discreet.sql.rows import scanned
 
 Group = tuple[Key, ...]
 Totals = Mapping[Group, tuple[int, tuple[int, ...]]]  # units and statistics

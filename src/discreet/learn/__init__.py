@@ -51,8 +51,8 @@ from discreet.learn.projection_model import Projection as Projection
 from discreet.learn.rule_learner import RuleLearner as RuleLearner
 from discreet.learn.rule_model import Rule as Rule
 from discreet.learn.scaling_model import Scaling as Scaling
-from discreet.learn.scores import ClassifierScore as ClassifierScore
-from discreet.learn.scores import NumberScore as NumberScore
+from discreet.learn.score_report import ClassifierScore as ClassifierScore
+from discreet.learn.score_report import NumberScore as NumberScore
 from discreet.learn.search import PrivateSearch as PrivateSearch
 from discreet.learn.searched_model import SearchedModel as SearchedModel
 from discreet.learn.sparse_regression import SparseLeastSquares as SparseLeastSquares

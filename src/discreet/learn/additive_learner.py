@@ -16,10 +16,10 @@ from discreet.declared.table import Outline, grid_of
 from discreet.errors import Refusal
 from discreet.exact import count
 from discreet.learn.additive_model import Effect, EffectsClassifier, EffectsRegressor
-from discreet.learn.cells import MOST_CUTS, Axis, Cells, ClassTarget, NumberTarget, Target
+from discreet.learn.binned_rows import MOST_CUTS, Axis, Cells, ClassTarget, NumberTarget, Target
+from discreet.learn.fit_in_stages import SIZE, Staged
+from discreet.learn.fit_parameters import settle_columns, settle_price
 from discreet.learn.row_price import RowPrice
-from discreet.learn.staged import SIZE, Staged
-from discreet.learn.terms import settle_columns, settle_price
 from discreet.learn.tree_learner import Candidates, RowsAtBounds, scored
 from discreet.mechanisms import Relation, registered
 from discreet.mechanisms.mechanism import settle

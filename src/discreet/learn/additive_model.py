@@ -15,7 +15,7 @@ from discreet.learn.classifier_model import chances_of, chosen_of
 from discreet.learn.effect_picture import effect_picture
 from discreet.learn.model import numbers
 from discreet.learn.tree_model import read_classes
-from discreet.mechanisms.by_name import as_json
+from discreet.mechanisms.run_by_name import as_json
 from discreet.pictures import Picture
 
 

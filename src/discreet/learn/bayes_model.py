@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from discreet.declared.group_key import Key
 from discreet.learn.classifier_model import chances_of, chosen_of
 from discreet.learn.model import numbers
-from discreet.mechanisms.by_name import as_json
+from discreet.mechanisms.run_by_name import as_json
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,7 @@ class Envelope:
 
     @classmethod
     def of(cls, matrix: Whole, shift: int) -> Envelope:
-        """Ends in a `Fault` where doubles cannot certify T: S is then beyond about 10^10."""
+        """Ends in a `Fault` where doubles cannot certify T: S is then beyond 10^8, of few dimensions beyond 10^11."""
         size, slack = len(matrix), Fraction(1, 16 * len(matrix))
         reals = np.array([[float(Fraction(int(v), 1 << shift)) for v in row] for row in matrix])
         top = Fraction(float(np.linalg.eigvalsh(reals)[-1]))

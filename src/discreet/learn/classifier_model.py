@@ -13,9 +13,9 @@ from scipy.special import expit, softmax
 
 from discreet.declared.group_key import Key
 from discreet.errors import Refusal
-from discreet.learn.design import FEATURE_BITS
-from discreet.learn.model import numbers
-from discreet.mechanisms.by_name import as_json
+from discreet.learn.design_matrix import FEATURE_BITS
+from discreet.learn.model import numbers, weighed
+from discreet.mechanisms.run_by_name import as_json
 
 
 def chosen_of(scores: NDArray[np.float64], classes: Sequence[Any] | NDArray[Any]) -> NDArray[Any]:
@@ -48,8 +48,7 @@ class LinearClassifier:
 
     def scores(self, rows: ArrayLike, /) -> NDArray[np.float64]:
         """The scores of each row, a column each."""
-        told: NDArray[np.float64] = numbers(rows, self.features) @ np.array(self.coefficients).T + self.intercepts
-        return told
+        return weighed(numbers(rows, self.features), np.array(self.coefficients).T) + self.intercepts
 
     def predict(self, rows: ArrayLike, /) -> NDArray[Any]:
         """The class of each row."""
@@ -96,9 +95,7 @@ def lifted(rows: NDArray[np.float64], frequencies: NDArray[np.float64], *, const
         image is its own: products are added up column by column, since the last digits of a matrix product depend on
         how many rows there are.
     """
-    turned = np.zeros((len(rows), len(frequencies)))
-    for column, own in zip(rows.T, frequencies.T, strict=True):
-        turned += column[:, np.newaxis] * own
+    turned = weighed(rows, frequencies.T)
     waves = np.column_stack([np.cos(turned), np.sin(turned)]) / len(frequencies) ** 0.5 * (1 - 2.0**-45)
     cut = np.ldexp(np.trunc(np.ldexp(waves, FEATURE_BITS)), -FEATURE_BITS)
     return np.column_stack([np.ones(len(rows)), cut]) if constant else cut
@@ -119,8 +116,7 @@ class KernelClassifier:
         """The score of each row, as a column."""
         given = numbers(rows, self.features) / np.array(self.scales)
         waves = lifted(given, np.array(self.frequencies), constant=False)
-        told: NDArray[np.float64] = waves @ np.array(self.weights) + self.intercept
-        return told[:, np.newaxis]
+        return weighed(waves, np.array(self.weights)[:, np.newaxis]) + self.intercept
 
     def predict(self, rows: ArrayLike, /) -> NDArray[Any]:
         """The class of each row."""

@@ -20,7 +20,7 @@ from discreet.learn.convex_risk import HingeRisk, LogisticRisk
 from discreet.learn.estimator import ArgumentRefusal, PrivateEstimator, optional
 from discreet.learn.functional import FunctionalLogistic
 from discreet.learn.kernel_risk import KernelRisk
-from discreet.mechanisms.memory_relation import places_of
+from discreet.mechanisms.rows_in_memory import places_of
 from discreet.privacy import AddRemove, Neighbours, Replace
 
 

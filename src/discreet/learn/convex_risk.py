@@ -17,13 +17,13 @@ from discreet.declared.table import Outline, column_of, grid_of
 from discreet.errors import Refusal
 from discreet.exact import nonnegative, positive, probability, shown, spoken
 from discreet.learn.classifier_model import LinearClassifier
-from discreet.learn.design import Design, Reals, Scale, Steps
+from discreet.learn.design_matrix import Design, Reals, Scale, Steps
+from discreet.learn.fit_parameters import OverRows, settle_columns
+from discreet.learn.gaussian_noise import exponential_vector, normals
 from discreet.learn.losses import Huber, Logistic, Loss, SmoothHinge, Softmax
 from discreet.learn.model import LinearModel
-from discreet.learn.normals import exponential_vector, normals
 from discreet.learn.perturbation import COUNT_SHARE, METHODS, Perturbation, planned, usual_ridge
 from discreet.learn.solver import Objective, minimised
-from discreet.learn.terms import OverRows, settle_columns
 from discreet.mechanisms import Column, Frame, Pair, Relation, registered
 from discreet.mechanisms.mechanism import settle, yes_or_no
 from discreet.noise import SECURE, Entropy, laplace
@@ -136,16 +136,16 @@ class _Risk(OverRows):
         shape, reach = (size, loss.scores), math.sqrt(length) * (1 + 2.0**-50)
         draw = exponential_vector if noise.exponential else normals
         vector = float(noise.scale) * draw(shape[0] * shape[1], rng=rng).reshape(shape)
-        rows, told = design.rows(relation, self.label, rng, number=self.numeric)
-        labels, there = self.read(relation, told)
-        if not there.all():
-            rows, labels = rows[there], labels[there]
-        rows = rows if lift is None else lift(rows)
+        blocks = []
+        for rows, told in design.rows(relation, self.label, rng, number=self.numeric):
+            labels, there = self.read(relation, told)
+            own = rows if there.all() else rows[there]
+            blocks.append((own if lift is None else lift(own), labels[there]))
         inside = noise.where == "objective"
         tilt = vector if inside else np.zeros(shape)
         corner = np.full(shape, float(self.l1))
         corner[: self.fit_intercept] = 0
-        objective = Objective(loss, rows, labels, float(noise.ridge), tilt, reach, corner)
+        objective = Objective(loss, tuple(blocks), float(noise.ridge), tilt, reach, corner)
         found = minimised(objective, float(noise.tolerance - noise.drawn_off) * _CERTIFIED)
         return _on_grid(found if inside else found + vector, noise, rng, zeros=bool(self.l1) and inside)
 

@@ -22,7 +22,7 @@ from discreet.declared.grid import cells
 from discreet.errors import Refusal
 from discreet.exact import Number, exact, shown
 from discreet.learn.model import Model
-from discreet.learn.rows import as_numbers, unlike
+from discreet.learn.prediction_rows import as_numbers, unlike
 from discreet.mechanisms import Frame, TableMechanism
 from discreet.privacy import Guarantee
 

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from discreet.exact import Number, exact
 from discreet.learn.estimator import optional
 from discreet.learn.model_score import ModelScore
-from discreet.learn.scores import ClassifierScore, NumberScore
+from discreet.learn.score_report import ClassifierScore, NumberScore
 from discreet.mechanisms.registry import REGISTRY
 
 

@@ -12,7 +12,7 @@ from discreet.errors import Refusal
 from discreet.exact import positive, probability
 from discreet.interval import exp
 from discreet.learn.bingham import GRID, MOST, Reals, Whole, bingham
-from discreet.learn.design import Design
+from discreet.learn.design_matrix import Design
 from discreet.learn.principal_components import OfComponents
 from discreet.learn.projection_model import Projection, upright
 from discreet.mechanisms import Relation, registered
@@ -33,8 +33,9 @@ class ExponentialComponents(OfComponents):
 
     A direction is drawn of all that are across those drawn before, each at an equal share of epsilon, more often the
     more rows vary along it. `center` is for the rows from their mean, which is not told. `delta` is for what whole
-    numbers are off the ideal law. Where doubles cannot certify the way it is drawn, for about 10^10 rows or more, the
-    fit ends in a `Fault`, and the price stays spent: the guarantee is conditional on that not happening.
+    numbers are off the ideal law. Where doubles cannot certify the way it is drawn, which was seen only where epsilon
+    times the number of rows is beyond 10^8, the fit ends in a `Fault`, and the price stays spent: the guarantee is
+    conditional on that not happening.
 
     Guarantee: Approximate(epsilon, delta), when all rows of one unit, of which there are at most `max_rows`, are added
         or removed; or replaced, if those are its neighbours.
@@ -80,7 +81,7 @@ class ExponentialComponents(OfComponents):
 
         Proof: docs/proofs/bingham.md, "The promise".
         """
-        reach = self.max_rows * (4 if self.center else 1) + Fraction(len(self.features), 1 << _MOMENT)
+        reach = self.max_rows * (4 if self.center else 1) + Fraction(2 * len(self.features), 1 << _MOMENT)
         two = 1 if isinstance(self.neighbours, AddRemove) else 2
         return Fraction(floor(self.epsilon / self.components / (two * reach) * (1 << _RATE)), 1 << _RATE)
 

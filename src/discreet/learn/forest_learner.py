@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from discreet.declared.table import Outline
 from discreet.errors import Refusal
 from discreet.exact import count
-from discreet.learn.cells import MOST_CUTS, Axis, Cells, ClassTarget, Counts
+from discreet.learn.binned_rows import MOST_CUTS, Axis, Cells, ClassTarget, Counts
+from discreet.learn.fit_in_stages import SIZE, Staged
+from discreet.learn.fit_parameters import settle_columns, settle_price
 from discreet.learn.forest_model import ForestClassifier
 from discreet.learn.row_price import RowPrice
-from discreet.learn.staged import SIZE, Staged
-from discreet.learn.terms import settle_columns, settle_price
 from discreet.learn.tree_learner import DEEPEST, RowsAtBounds
 from discreet.learn.tree_model import Split, Tree
 from discreet.mechanisms import Relation, registered

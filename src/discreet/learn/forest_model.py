@@ -14,9 +14,9 @@ from discreet.declared.group_key import Key
 from discreet.learn.additive_model import known_fields
 from discreet.learn.classifier_model import chances_of, chosen_of
 from discreet.learn.model import numbers
-from discreet.learn.rows import Keys
+from discreet.learn.prediction_rows import Keys
 from discreet.learn.tree_model import Tree, read_classes, read_keys
-from discreet.mechanisms.by_name import as_json
+from discreet.mechanisms.run_by_name import as_json
 
 
 @dataclass(frozen=True)

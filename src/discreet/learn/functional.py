@@ -14,13 +14,13 @@ from discreet.errors import Refusal
 from discreet.exact import nonnegative, positive
 from discreet.learn.classifier_model import LinearClassifier
 from discreet.learn.convex_risk import classes_of
-from discreet.learn.design import Design
+from discreet.learn.design_matrix import Design
+from discreet.learn.fit_parameters import Priced, settle_columns, settle_price
 from discreet.learn.least_squares import Spread, noisy, solved, spread_of
-from discreet.learn.terms import Priced, settle_columns, settle_price
 from discreet.mechanisms import Column, Frame, Pair, Relation, registered
 from discreet.mechanisms.gram import gram
 from discreet.mechanisms.mechanism import settle, yes_or_no
-from discreet.mechanisms.relation import squares
+from discreet.mechanisms.private_rows import squares
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import AddRemove, Neighbours
 

@@ -11,8 +11,8 @@ from discreet.declared.table import Outline
 from discreet.exact import count, positive
 from discreet.learn.classifier_model import KernelClassifier, lifted
 from discreet.learn.convex_risk import MOST_WEIGHT, HingeRisk, classes_of, least_and_most
-from discreet.learn.design import Design
-from discreet.learn.normals import normals
+from discreet.learn.design_matrix import Design
+from discreet.learn.gaussian_noise import normals
 from discreet.mechanisms import Relation, registered
 from discreet.mechanisms.mechanism import settle
 from discreet.noise import SECURE, Entropy

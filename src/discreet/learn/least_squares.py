@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from discreet.declared.table import Outline, grid_of
 from discreet.exact import nonnegative, positive
 from discreet.interval import sqrt
-from discreet.learn.design import Design, Scale
+from discreet.learn.design_matrix import Design, Scale
+from discreet.learn.fit_parameters import Priced, settle_columns, settle_price
 from discreet.learn.model import LinearModel
 from discreet.learn.price import FitLoss, rho_of
-from discreet.learn.terms import Priced, settle_columns, settle_price
 from discreet.mechanisms import Column, Frame, Pair, Relation, registered
 from discreet.mechanisms.mechanism import settle, yes_or_no
-from discreet.mechanisms.relation import squares
+from discreet.mechanisms.private_rows import squares
 from discreet.noise import SECURE, Entropy, gaussian, laplace
 from discreet.privacy import AddRemove, Neighbours, Pure
 

@@ -13,11 +13,11 @@ from discreet.declared.table import grid_of, keys_of
 from discreet.errors import Refusal
 from discreet.exact import count, positive
 from discreet.interval import simpler_up
+from discreet.learn.fit_parameters import Priced, settle_columns, settle_price
+from discreet.learn.gaussian_noise import normals
 from discreet.learn.low_rank_model import LowRankMatrix
-from discreet.learn.normals import normals
 from discreet.learn.price import rho_of
 from discreet.learn.projection_model import upright
-from discreet.learn.terms import Priced, settle_columns, settle_price
 from discreet.mechanisms import Column, Frame, Pair, Relation, registered
 from discreet.mechanisms.gram import product
 from discreet.mechanisms.mechanism import settle

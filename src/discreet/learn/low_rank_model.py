@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from discreet.declared.group_key import Key
 from discreet.learn.model import numbers
-from discreet.mechanisms.by_name import as_json
+from discreet.mechanisms.run_by_name import as_json
 
 Rows = tuple[tuple[float, ...], ...]
 

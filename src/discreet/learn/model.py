@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
 from discreet.errors import Refusal
-from discreet.mechanisms.by_name import as_json
+from discreet.mechanisms.run_by_name import as_json
 
 
 class Model(Protocol):
@@ -54,6 +54,18 @@ def numbers(rows: ArrayLike, features: tuple[str, ...]) -> NDArray[np.float64]:
     return given
 
 
+def weighed(rows: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Of each row the sum of its numbers times each column of weights.
+
+    Proof that what is said of a row depends on that row alone: products are added up column by column, each row's by
+        itself. The last digits of a matrix product depend on how many rows there are, and where among them one stands.
+    """
+    told = np.zeros((len(rows), weights.shape[1]))
+    for column, own in zip(rows.T, weights, strict=True):
+        told += column[:, np.newaxis] * own
+    return told
+
+
 @dataclass(frozen=True)
 class LinearModel:
     """A linear function of the features: intercept + Σ coefficients · features."""
@@ -64,8 +76,8 @@ class LinearModel:
 
     def predict(self, rows: ArrayLike, /) -> NDArray[np.float64]:
         """Its value for each row."""
-        told: NDArray[np.float64] = numbers(rows, self.features) @ np.array(self.coefficients) + self.intercept
-        return told
+        weights = np.array(self.coefficients)[:, np.newaxis]
+        return weighed(numbers(rows, self.features), weights)[:, 0] + self.intercept
 
     def table(self) -> pa.Table:
         """The intercept, and the coefficient of each feature."""

@@ -14,15 +14,15 @@ from discreet.exact import Number, exact, shown, spoken
 from discreet.learn.model import Model
 from discreet.learn.price import FitLoss
 from discreet.mechanisms import Pair, Relation, Takes
-from discreet.mechanisms.by_name import admitted, plain_parameters
 from discreet.mechanisms.mechanism import USUAL, settle
 from discreet.mechanisms.registry import REGISTRY, Plain, known, names
+from discreet.mechanisms.run_by_name import admitted, plain_parameters
 from discreet.noise import SECURE, Entropy
 from discreet.pictures import Picture
 from discreet.privacy import Neighbours
 from discreet.release import Kind, Release, Wish
 from discreet.release.counting_mechanism import facts_of
-from discreet.release.kind import Option, Preview, part
+from discreet.release.release_kind import Option, Preview, part
 
 _OWN = ("features", "label", "epsilon", "delta", "rho")  # what a wish says by words of its own
 

@@ -16,12 +16,12 @@ from discreet.declared.table import Outline, grid_of
 from discreet.errors import Refusal
 from discreet.exact import count, shown
 from discreet.learn.convex_risk import classes_of
-from discreet.learn.design import Reals, Steps
+from discreet.learn.design_matrix import Reals, Steps
+from discreet.learn.fit_parameters import Priced, settle_price
 from discreet.learn.model import Model
 from discreet.learn.moments import Width
-from discreet.learn.right_rows import RightRows, labelled, readers
-from discreet.learn.scores import ClassifierScore, NumberScore
-from discreet.learn.terms import Priced, settle_price
+from discreet.learn.score_report import ClassifierScore, NumberScore
+from discreet.learn.share_of_right_rows import RightRows, labelled, readers
 from discreet.mechanisms import Column, Frame, Pair, Relation, registered
 from discreet.mechanisms.mechanism import settle
 from discreet.mechanisms.registry import known

@@ -18,12 +18,12 @@ from discreet.exact import nonnegative
 from discreet.interval import simpler_up
 from discreet.learn.bayes_model import BayesClassifier
 from discreet.learn.convex_risk import classes_of
+from discreet.learn.fit_parameters import Priced, settle_columns, settle_price
 from discreet.learn.price import FitLoss, rho_of
 from discreet.learn.scaling_model import Scaling
-from discreet.learn.terms import Priced, settle_columns, settle_price
 from discreet.mechanisms import Column, Frame, Pair, Relation, registered
 from discreet.mechanisms.mechanism import settle, yes_or_no
-from discreet.mechanisms.relation import squares
+from discreet.mechanisms.private_rows import squares
 from discreet.noise import SECURE, Entropy, gaussian, laplace
 from discreet.privacy import AddRemove, Neighbours, Pure
 

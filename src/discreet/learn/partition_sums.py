@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.interval import simpler_up, sqrt
-from discreet.learn.design import Design
+from discreet.learn.design_matrix import Design
 from discreet.mechanisms import Relation
 from discreet.noise import SECURE, Entropy, gaussian, laplace
 from discreet.privacy import AddRemove, Neighbours

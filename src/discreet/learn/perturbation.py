@@ -15,8 +15,8 @@ from typing import Literal
 from discreet.errors import Refusal
 from discreet.exact import spoken
 from discreet.interval import exp, log, simpler_up, sqrt
+from discreet.learn.gaussian_noise import MISSED, farther
 from discreet.learn.losses import Loss
-from discreet.learn.normals import MISSED, farther
 from discreet.privacy import AddRemove, Approximate, Neighbours, gaussian_for
 
 METHODS = ("automatic", "objective", "gaussian", "output")

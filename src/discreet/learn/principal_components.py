@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from discreet.errors import Refusal
 from discreet.exact import count, positive
-from discreet.learn.design import Design
+from discreet.learn.design_matrix import Design
+from discreet.learn.fit_parameters import Priced, settle_columns, settle_price
 from discreet.learn.least_squares import Spread, with_noise
-from discreet.learn.long_rows import LongRows
 from discreet.learn.price import FitLoss, rho_of
 from discreet.learn.projection_model import Projection, upright
-from discreet.learn.terms import Priced, settle_columns, settle_price
+from discreet.learn.worst_neighbours import LongRows
 from discreet.mechanisms import Relation, registered
 from discreet.mechanisms.mechanism import settle, yes_or_no
 from discreet.noise import SECURE, Entropy

@@ -18,11 +18,11 @@ from discreet.errors import Refusal
 from discreet.exact import Number, count, positive, share
 from discreet.interval import log
 from discreet.learn.convex_risk import classes_of
+from discreet.learn.fit_parameters import OverRows, settle_columns
 from discreet.learn.rule_model import Literal, Rule
-from discreet.learn.terms import OverRows, settle_columns
 from discreet.mechanisms import Axis, Bins, Column, Frame, Pair, PermuteAndFlip, Relation, registered
 from discreet.mechanisms.mechanism import settle
-from discreet.mechanisms.relation import MOST_UNEVEN
+from discreet.mechanisms.private_rows import MOST_UNEVEN
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import AddRemove, Neighbours, Pure
 

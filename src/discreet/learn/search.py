@@ -11,9 +11,9 @@ from discreet.declared.table import Outline
 from discreet.errors import Refusal
 from discreet.exact import exact, positive, probability, shown
 from discreet.interval import exp, simpler_down
-from discreet.learn.right_rows import RightRows
+from discreet.learn.fit_parameters import OverRows, settle_columns
 from discreet.learn.searched_model import SearchedModel, Setting
-from discreet.learn.terms import OverRows, settle_columns
+from discreet.learn.share_of_right_rows import RightRows
 from discreet.mechanisms import Frame, Pair, Relation, registered
 from discreet.mechanisms.mechanism import settle
 from discreet.mechanisms.registry import completed, known

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from discreet.declared.group_key import Key
 from discreet.learn.model import Model
-from discreet.mechanisms.by_name import as_json
 from discreet.mechanisms.registry import known
+from discreet.mechanisms.run_by_name import as_json
 
 Setting: TypeAlias = tuple[tuple[str, int | str | bool | None], ...]  # parameters of one candidate
 

@@ -13,11 +13,11 @@ from discreet.declared.table import Outline, grid_of
 from discreet.errors import Refusal
 from discreet.exact import count, nonnegative, positive
 from discreet.interval import simpler_down
-from discreet.learn.design import Design, Scale
+from discreet.learn.design_matrix import Design, Scale
+from discreet.learn.fit_parameters import Priced, settle_columns, settle_price
 from discreet.learn.least_squares import LeastSquares
 from discreet.learn.model import LinearModel
 from discreet.learn.price import rho_of
-from discreet.learn.terms import Priced, settle_columns, settle_price
 from discreet.mechanisms import ConcentratedTopK, Frame, Pair, Relation, TopK, registered
 from discreet.mechanisms.gram import product
 from discreet.mechanisms.mechanism import settle, yes_or_no

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from discreet.declared.table import Outline
 from discreet.errors import Refusal
 from discreet.exact import count
-from discreet.learn.cells import MOST_CUTS, Axis, Cells, ClassTarget, Counts, NumberTarget, Target
+from discreet.learn.binned_rows import MOST_CUTS, Axis, Cells, ClassTarget, Counts, NumberTarget, Target
+from discreet.learn.fit_parameters import Priced, settle_columns, settle_price
 from discreet.learn.row_price import RowPrice
-from discreet.learn.terms import Priced, settle_columns, settle_price
 from discreet.learn.tree_model import Split, Tree, TreeClassifier, TreeRegressor
 from discreet.mechanisms import Column, Frame, Pair, Relation, registered
 from discreet.mechanisms.mechanism import settle

@@ -5,8 +5,8 @@ one before it, and a signed head pins down the whole list, so a charge can neith
 unnoticed. What is left of a budget is not stored anywhere: it is what the entries add up to.
 """
 
-from discreet.ledger.books import Account as Account
-from discreet.ledger.books import Books as Books
+from discreet.ledger.balances import Account as Account
+from discreet.ledger.balances import Books as Books
 from discreet.ledger.entry import Adopted as Adopted
 from discreet.ledger.entry import Dataset as Dataset
 from discreet.ledger.entry import Entry as Entry
@@ -18,15 +18,15 @@ from discreet.ledger.entry import Retired as Retired
 from discreet.ledger.entry import Revoked as Revoked
 from discreet.ledger.entry import Spend as Spend
 from discreet.ledger.entry import StoredAnswer as StoredAnswer
-from discreet.ledger.head import Head as Head
-from discreet.ledger.head import read_head as read_head
-from discreet.ledger.head import sign as sign
-from discreet.ledger.head import signing_key as signing_key
-from discreet.ledger.home import adopt as adopt
-from discreet.ledger.home import found_ledger as found_ledger
-from discreet.ledger.home import open_ledger as open_ledger
+from discreet.ledger.home_ledger import adopt as adopt
+from discreet.ledger.home_ledger import found_ledger as found_ledger
+from discreet.ledger.home_ledger import open_ledger as open_ledger
 from discreet.ledger.payment import Payment as Payment
 from discreet.ledger.payment import payment as payment
+from discreet.ledger.signed_head import Head as Head
+from discreet.ledger.signed_head import read_head as read_head
+from discreet.ledger.signed_head import sign as sign
+from discreet.ledger.signed_head import signing_key as signing_key
 from discreet.ledger.sqlite import SqliteLedger as SqliteLedger
 from discreet.ledger.verify import Inclusion as Inclusion
 from discreet.ledger.verify import Report as Report

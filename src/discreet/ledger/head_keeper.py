@@ -25,11 +25,11 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from discreet import durable
 from discreet.errors import Busy, Fault, Refusal
-from discreet.ledger.books import OWNER
+from discreet.ledger.balances import OWNER
 from discreet.ledger.entry import Event, Hold, Retired, Revoked, Spend, StoredAnswer
-from discreet.ledger.head import Head, now, public_part, sign_root
 from discreet.ledger.index import WITNESSED, Checkpoint, Past, marked
-from discreet.ledger.snapshot import View
+from discreet.ledger.read_snapshot import View
+from discreet.ledger.signed_head import Head, now, public_part, sign_root
 from discreet.ledger.witness import (
     STATE,
     Outside,

@@ -24,7 +24,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from discreet.errors import Refusal
 from discreet.ledger import merkle
-from discreet.ledger.books import Account, Books
+from discreet.ledger.balances import Account, Books
 from discreet.ledger.entry import (
     GENESIS,
     SESSION,
@@ -42,8 +42,8 @@ from discreet.ledger.entry import (
     write_event,
     write_neighbours,
 )
-from discreet.ledger.head import Head, signing_key, strict_json
 from discreet.ledger.merkle import Frontier, Node, leaf
+from discreet.ledger.signed_head import Head, signing_key, strict_json
 from discreet.privacy import Approximate, Budget, Concentrated, Pure
 
 SCHEMA = """

@@ -13,13 +13,13 @@ from pathlib import Path
 from discreet import durable
 from discreet.errors import Refusal
 from discreet.ledger import index
-from discreet.ledger.books import Books
+from discreet.ledger.balances import Books
 from discreet.ledger.entry import GENESIS, Adopted, Entry, Event, Hold, Spend, StoredAnswer, chained
 from discreet.ledger.file_access import ALONE, Glimpse, connect, damaged, glimpse, had, locked, unusable
-from discreet.ledger.head import now
 from discreet.ledger.head_keeper import Keeper, Pen, binds, nowhere, told_payer
 from discreet.ledger.index import EVERY, Checkpoint, beginning, store, stored
-from discreet.ledger.snapshot import View, entries_after
+from discreet.ledger.read_snapshot import View, entries_after
+from discreet.ledger.signed_head import now
 from discreet.ledger.witness import Outside, Unreachable
 
 _MOST = 4096  # questions of which it is remembered which entries answer them

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from discreet.errors import Refusal
 from discreet.exact import shown
 from discreet.ledger import merkle
-from discreet.ledger.books import Books
+from discreet.ledger.balances import Books
 from discreet.ledger.entry import GENESIS, Adopted, Entry, canonical, read_entry
-from discreet.ledger.head import Head, head_of, is_hex, strict_json
+from discreet.ledger.signed_head import Head, head_of, is_hex, strict_json
 
 Row = tuple[int, str, bytes]  # number, stored hash, body
 _MALFORMED = (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError)  # what bad bytes raise

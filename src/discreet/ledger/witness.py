@@ -25,7 +25,7 @@ from discreet.addresses import is_loopback
 from discreet.errors import Busy, Ground, Refusal
 from discreet.ledger import merkle
 from discreet.ledger.file_access import take
-from discreet.ledger.head import Head, head_of, is_hex, strict_json
+from discreet.ledger.signed_head import Head, head_of, is_hex, strict_json
 
 EACH = 20  # ledgers that one analyst brings
 MOST = 1000  # that all analysts bring, and as many that custodians do

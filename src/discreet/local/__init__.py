@@ -11,20 +11,20 @@ A client randomizes a person's answer before anything leaves; a server adds up r
     (3, 2000)
 """
 
-from discreet.local.client import Reporter as Reporter
-from discreet.local.client import Tally as Tally
 from discreet.local.frequencies import Frequencies as Frequencies
 from discreet.local.frequencies import Odds as Odds
+from discreet.local.frequency_oracle import Oracle as Oracle
+from discreet.local.frequency_oracle import Response as Response
+from discreet.local.frequency_oracle import classroom as classroom
 from discreet.local.hadamard import Hadamard as Hadamard
 from discreet.local.hashing import Hashed as Hashed
 from discreet.local.hashing import LocalHashing as LocalHashing
 from discreet.local.heavy_hitters import HeavyHitters as HeavyHitters
+from discreet.local.local_mechanism import Reporter as Reporter
+from discreet.local.local_mechanism import Tally as Tally
 from discreet.local.mean import DuchiMean as DuchiMean
 from discreet.local.mean import MeanEstimate as MeanEstimate
 from discreet.local.mean import MeanReporter as MeanReporter
-from discreet.local.oracle import Oracle as Oracle
-from discreet.local.oracle import Response as Response
-from discreet.local.oracle import classroom as classroom
 from discreet.local.piecewise import HybridMean as HybridMean
 from discreet.local.piecewise import PiecewiseMean as PiecewiseMean
 from discreet.local.rappor import Device as Device

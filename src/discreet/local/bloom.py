@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from discreet.declared.grid import real
 from discreet.errors import Refusal
 from discreet.exact import count, shown
-from discreet.local.client import Whole
 from discreet.local.frequencies import Odds, Reals
+from discreet.local.local_mechanism import Whole
 from discreet.mechanisms.mechanism import settle
 
 Digests = Whole  # one row of four 64-bit numbers for each text: its SHA-256

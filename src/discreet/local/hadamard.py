@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.local.client import Reports, Tally, Whole, answer, client, narrowest, written_down
 from discreet.local.frequencies import Odds, Sizes
-from discreet.local.oracle import Oracle
+from discreet.local.frequency_oracle import Oracle
+from discreet.local.local_mechanism import Reports, Tally, Whole, answer, client, narrowest, written_down
 from discreet.mechanisms import RandomizedResponse
 from discreet.noise import SECURE, Entropy
 from discreet.privacy.divergence import Channel

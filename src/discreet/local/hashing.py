@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.interval import exp
-from discreet.local.client import Reports, Whole, answer, client, narrowest, written_down
 from discreet.local.frequencies import Odds, Sizes
-from discreet.local.oracle import Oracle
+from discreet.local.frequency_oracle import Oracle
+from discreet.local.local_mechanism import Reports, Whole, answer, client, narrowest, written_down
 from discreet.mechanisms import RandomizedResponse
 from discreet.noise import SECURE, Entropy, below
 from discreet.privacy.divergence import Channel

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from discreet.errors import Refusal
 from discreet.exact import Number, count, share, shown
 from discreet.local.bloom import text_of, texts, written
-from discreet.local.client import Reporter, Reports, Tally, Whole, client, hoeffding, price
 from discreet.local.frequencies import Reals, reach
+from discreet.local.local_mechanism import Reporter, Reports, Tally, Whole, client, hoeffding, price
 from discreet.local.matching_pursuit import ALPHA, Pursuit
 from discreet.local.sketch import CellCounts, HadamardSketch
 from discreet.mechanisms import Pair

@@ -10,8 +10,8 @@ from functools import cached_property
 import numpy as np
 from scipy import optimize, special
 
-from discreet.local.client import Whole
 from discreet.local.frequencies import Reals
+from discreet.local.local_mechanism import Whole
 from discreet.local.sketch import CellCounts, Sketched
 
 _LYAPUNOV = 0.56  # Berry and Esseen's constant for sums of unlike numbers (Shevtsova 2010)

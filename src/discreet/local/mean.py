@@ -17,7 +17,8 @@ from scipy import special
 
 from discreet.errors import Refusal
 from discreet.exact import Number, count, exact, share, shown
-from discreet.local.client import (
+from discreet.local.frequencies import TOO_SURE, reach
+from discreet.local.local_mechanism import (
     TIMES,
     Reporter,
     Reports,
@@ -30,7 +31,6 @@ from discreet.local.client import (
     price,
     written_down,
 )
-from discreet.local.frequencies import TOO_SURE, reach
 from discreet.mechanisms import Pair, RandomizedResponse
 from discreet.mechanisms.mechanism import USUAL, settle
 from discreet.noise import SECURE, Entropy, below, belows

@@ -23,7 +23,8 @@ from discreet.errors import Refusal
 from discreet.exact import Number, count, exact, probability, shown
 from discreet.interval import exp, log, simpler_up
 from discreet.local.bloom import BitCounts, Bloom, by_group, written
-from discreet.local.client import (
+from discreet.local.frequencies import Odds
+from discreet.local.local_mechanism import (
     Reporter,
     Reports,
     Tally,
@@ -35,7 +36,6 @@ from discreet.local.client import (
     rounded_up,
     written_down,
 )
-from discreet.local.frequencies import Odds
 from discreet.local.unary import beyond, likely_sizes, packed, padded
 from discreet.mechanisms import Pair
 from discreet.mechanisms.mechanism import USUAL, settle

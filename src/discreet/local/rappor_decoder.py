@@ -14,9 +14,9 @@ from scipy import linalg, sparse, special
 from discreet.errors import Refusal
 from discreet.exact import Number, share, shown
 from discreet.local.bloom import BitCounts, written
-from discreet.local.client import Tally, Whole
 from discreet.local.frequencies import Odds, Reals, reach
 from discreet.local.lasso import LassoPath, path
+from discreet.local.local_mechanism import Tally, Whole
 from discreet.local.matching_pursuit import tail
 from discreet.local.mean import BitMean
 from discreet.local.rappor import Rappor

@@ -17,9 +17,19 @@ from discreet.errors import Refusal
 from discreet.exact import Number, count, shown
 from discreet.interval import simpler_up, sqrt
 from discreet.local.bloom import Digests, Functions, by_group, text_of, texts, written
-from discreet.local.client import Reporter, Reports, Tally, Whole, client, hoeffding, narrowest, price, written_down
 from discreet.local.frequencies import Frequencies, Odds, Reals, simplex
 from discreet.local.hadamard import walsh
+from discreet.local.local_mechanism import (
+    Reporter,
+    Reports,
+    Tally,
+    Whole,
+    client,
+    hoeffding,
+    narrowest,
+    price,
+    written_down,
+)
 from discreet.local.unary import SymmetricUnary, padded
 from discreet.mechanisms import Pair, RandomizedResponse, Share
 from discreet.mechanisms.mechanism import USUAL, settle

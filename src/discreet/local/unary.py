@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from scipy import special
 
 from discreet.interval import exp
-from discreet.local.client import Reports, Whole, answer, client, rounded_down, rounded_up, written_down
 from discreet.local.frequencies import Odds, Sizes
-from discreet.local.oracle import Oracle
+from discreet.local.frequency_oracle import Oracle
+from discreet.local.local_mechanism import Reports, Whole, answer, client, rounded_down, rounded_up, written_down
 from discreet.noise import SECURE, Entropy, below, coins, flip
 from discreet.privacy.divergence import Channel
 

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from discreet.errors import Refusal
 from discreet.exact import Number, count, shown
-from discreet.local.client import (
+from discreet.local.local_mechanism import (
     Reporter,
     Reports,
     Tally,

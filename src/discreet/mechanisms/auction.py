@@ -15,9 +15,9 @@ from discreet.declared.table import grid_of
 from discreet.errors import Refusal
 from discreet.exact import Number, count, positive, shown
 from discreet.mechanisms.mechanism import USUAL, Pair, Takes, settle
+from discreet.mechanisms.private_rows import Relation
 from discreet.mechanisms.quantile import Rows
 from discreet.mechanisms.registry import registered
-from discreet.mechanisms.relation import Relation
 from discreet.mechanisms.selection import Exponential, PermuteAndFlip
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import AddRemove, Neighbours, Pure

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from discreet.errors import Ground, Refusal
 from discreet.exact import Number, count, positive, share, shown, spoken
 from discreet.interval import exp, log, simpler_down
-from discreet.mechanisms.additive import GaussianVector, LaplaceVector
+from discreet.mechanisms.integer_noise import GaussianVector, LaplaceVector
 from discreet.mechanisms.mechanism import USUAL, Pair, Takes, settle
 from discreet.mechanisms.registry import registered
 from discreet.mechanisms.selection import first

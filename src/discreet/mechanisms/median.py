@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike
 from discreet.errors import Refusal
 from discreet.exact import count, positive, share, shown, spoken
 from discreet.mechanisms.mechanism import Pair, settle
+from discreet.mechanisms.private_rows import Relation
 from discreet.mechanisms.registry import registered
-from discreet.mechanisms.relation import Relation
+from discreet.mechanisms.smooth_noise import LaplaceTails, StudentTails
 from discreet.mechanisms.smooth_sensitivity import Fitted, Order
-from discreet.mechanisms.tails import LaplaceTails, StudentTails
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import AddRemove, Approximate, Neighbours, Pure, Replace
 

@@ -15,7 +15,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from discreet.mechanisms.additive import GaussianVector, LaplaceVector
+from discreet.mechanisms.integer_noise import GaussianVector, LaplaceVector
 
 Additive = LaplaceVector | GaussianVector
 Weighted = tuple[tuple[Additive, Fraction], ...]  # noises, each with the weight that it has in a sum

@@ -14,8 +14,8 @@ from discreet.declared.grid import Grid
 from discreet.errors import Refusal
 from discreet.exact import Number, count, positive, share, spoken
 from discreet.mechanisms.mechanism import USUAL, Pair, Takes, settle
+from discreet.mechanisms.private_rows import Relation
 from discreet.mechanisms.registry import registered
-from discreet.mechanisms.relation import Relation
 from discreet.mechanisms.smooth_sensitivity import Order
 from discreet.noise import SECURE, Entropy, laplace
 from discreet.privacy import AddRemove, Approximate, Neighbours

@@ -20,8 +20,8 @@ from discreet.errors import Refusal
 from discreet.exact import Number, count, positive, share, shown
 from discreet.interval import exp, log
 from discreet.mechanisms.mechanism import USUAL, Pair, Takes, settle
+from discreet.mechanisms.private_rows import Relation
 from discreet.mechanisms.registry import registered
-from discreet.mechanisms.relation import Relation
 from discreet.noise import SECURE, Entropy, below, flip_exp, geometric
 from discreet.noise.lookup import START, Enclosure, exp_enclosure
 from discreet.privacy import AddRemove, Neighbours, Pure, Replace

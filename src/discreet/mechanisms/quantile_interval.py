@@ -16,9 +16,9 @@ from discreet.declared.table import grid_of
 from discreet.errors import Refusal
 from discreet.exact import Number, count, exact, positive, share, shown, spoken
 from discreet.mechanisms.mechanism import USUAL, Pair, Takes, settle
+from discreet.mechanisms.private_rows import Relation
 from discreet.mechanisms.quantile import FINEST, Whole, gaps, rank_error, segment
 from discreet.mechanisms.registry import registered
-from discreet.mechanisms.relation import Relation
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import AddRemove, Neighbours, Pure
 

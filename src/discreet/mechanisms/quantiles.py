@@ -18,9 +18,9 @@ from discreet.errors import Refusal
 from discreet.exact import Number, count, positive, share, shown
 from discreet.interval import log
 from discreet.mechanisms.mechanism import USUAL, Pair, Takes, settle
+from discreet.mechanisms.private_rows import Relation
 from discreet.mechanisms.quantile import FINEST, Rows, Whole, rank_error, segment
 from discreet.mechanisms.registry import registered
-from discreet.mechanisms.relation import Relation
 from discreet.noise import SECURE, Entropy, below
 from discreet.privacy import AddRemove, Neighbours, Pure
 

@@ -18,9 +18,9 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from discreet.errors import OverBudget, Refusal
 from discreet.exact import count
+from discreet.mechanisms.encrypted_file import Sealed
 from discreet.mechanisms.mechanism import Takes, settle
 from discreet.mechanisms.registry import Plain, described
-from discreet.mechanisms.sealed import Sealed
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import Guarantee, Loss, Neighbours
 

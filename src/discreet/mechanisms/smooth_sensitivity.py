@@ -20,9 +20,9 @@ from numpy.typing import ArrayLike, NDArray
 from discreet.declared.grid import Grid
 from discreet.exact import Number
 from discreet.mechanisms.mechanism import USUAL, Takes
+from discreet.mechanisms.private_rows import Relation
 from discreet.mechanisms.quantile import Rows
-from discreet.mechanisms.relation import Relation
-from discreet.mechanisms.tails import Tails
+from discreet.mechanisms.smooth_noise import Tails
 from discreet.noise import SECURE, Entropy
 
 _QUIET = Fraction(1, 1 << 16)  # a scale of noise below which nothing is gained any more

@@ -11,6 +11,9 @@ from discreet.noise.bernoulli import flip as flip
 from discreet.noise.bernoulli import flip_exp as flip_exp
 from discreet.noise.bernoulli import flips as flips
 from discreet.noise.bernoulli import flips_exp as flips_exp
+from discreet.noise.discrete_scalar import gaussian as gaussian
+from discreet.noise.discrete_scalar import geometric as geometric
+from discreet.noise.discrete_scalar import laplace as laplace
 from discreet.noise.entropy import SECURE as SECURE
 from discreet.noise.entropy import Entropy as Entropy
 from discreet.noise.entropy import Secure as Secure
@@ -21,9 +24,6 @@ from discreet.noise.poisson import poisson as poisson
 from discreet.noise.poisson import poissons as poissons
 from discreet.noise.poisson import skellam as skellam
 from discreet.noise.poisson import skellams as skellams
-from discreet.noise.scalar import gaussian as gaussian
-from discreet.noise.scalar import geometric as geometric
-from discreet.noise.scalar import laplace as laplace
 from discreet.noise.selection import exponential as exponential
 from discreet.noise.selection import permute_and_flip as permute_and_flip
 from discreet.noise.vector import gaussians as gaussians

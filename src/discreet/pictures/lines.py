@@ -15,12 +15,16 @@ _COLOURS = (ACCENT, "#b5651d", "#8e4585", "#2e7d6b", "#5b6b8c", "#a23b3b", "#6b7
 
 @dataclass(frozen=True)
 class Line:
-    """Numbers at steps 1, 2, …; how far off each may be; drawn thin and in ink if it is the truth beside others."""
+    """Numbers at steps 1, 2, …; how far off each may be, or none; thin and in ink if they are the truth."""
 
     name: str
     values: tuple[float, ...]
-    half: float = 0.0
+    halves: tuple[float, ...] = ()
     truth: bool = False
+
+    def edge(self, side: int) -> tuple[float, ...]:
+        """The upper or the lower end of its band."""
+        return tuple(value + side * half for value, half in zip(self.values, self.halves, strict=True))
 
 
 def lines(said: tuple[str, str], drawn: Sequence[Line], sides: tuple[str, str], last: int) -> Picture:
@@ -31,7 +35,7 @@ def lines(said: tuple[str, str], drawn: Sequence[Line], sides: tuple[str, str], 
 
 def _lines(said: tuple[str, str], drawn: Sequence[Line], sides: tuple[str, str], size: tuple[int, int]) -> str:
     last, width = size
-    ends = [value + side * each.half for each in drawn for value in each.values for side in (-1, 1)]
+    ends = [end for each in drawn for side in (-1, 1) for end in (each.edge(side) if each.halves else each.values)]
     low, high = min([0.0, *ends]), max([1.0, *ends])
     y = AxisScale(low, high, _TOP + (200 if width > NARROW else 170), _TOP)
     levels = y.ticks(4)
@@ -57,9 +61,10 @@ def _one(each: Line, colour: str, x: AxisScale, y: AxisScale) -> list[str]:
     path = " ".join(f"{x(place + 1):.1f},{y(each.values[place]):.1f}" for place in at)
     thick = 1 if each.truth else 2
     marks = [f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="{thick}"/>']
-    if each.half and at:
-        upper = [f"{x(place + 1):.1f},{y(each.values[place] + each.half):.1f}" for place in at]
-        lower = [f"{x(place + 1):.1f},{y(each.values[place] - each.half):.1f}" for place in reversed(at)]
+    if each.halves and at:
+        above, beneath = each.edge(1), each.edge(-1)
+        upper = [f"{x(place + 1):.1f},{y(above[place]):.1f}" for place in at]
+        lower = [f"{x(place + 1):.1f},{y(beneath[place]):.1f}" for place in reversed(at)]
         marks.insert(0, f'<polygon points="{" ".join([*upper, *lower])}" fill="{colour}" fill-opacity="0.15"/>')
     return marks
 

@@ -28,11 +28,6 @@ from discreet.release.histogram import Histogram as Histogram
 from discreet.release.histogram_kinds import HISTOGRAM as HISTOGRAM
 from discreet.release.histogram_kinds import RANGES as RANGES
 from discreet.release.histogram_kinds import HistogramRelease as HistogramRelease
-from discreet.release.kind import Kind as Kind
-from discreet.release.kind import Wish as Wish
-from discreet.release.kind import kinds as kinds
-from discreet.release.kind import publication as publication
-from discreet.release.kind import register as register
 from discreet.release.marginals import FourierMarginals as FourierMarginals
 from discreet.release.marginals import Marginals as Marginals
 from discreet.release.marginals import ResidualMarginals as ResidualMarginals
@@ -48,6 +43,11 @@ from discreet.release.partition import Automatic as Automatic
 from discreet.release.partition import Partition as Partition
 from discreet.release.private_bins import PrivateBins as PrivateBins
 from discreet.release.release import Release as Release
+from discreet.release.release_kind import Kind as Kind
+from discreet.release.release_kind import Wish as Wish
+from discreet.release.release_kind import kinds as kinds
+from discreet.release.release_kind import publication as publication
+from discreet.release.release_kind import register as register
 from discreet.release.synthetic import CliqueTreeSynthesis as CliqueTreeSynthesis
 from discreet.release.synthetic import DirectSynthesis as DirectSynthesis
 from discreet.release.synthetic import IndependentSynthesis as IndependentSynthesis

@@ -14,8 +14,8 @@ from itertools import pairwise
 from discreet.errors import Refusal
 from discreet.exact import count, exact, positive, shown
 from discreet.mechanisms import Bins, Grid
-from discreet.mechanisms.relation import MOST_UNEVEN
-from discreet.release.counts import MOST_CELLS
+from discreet.mechanisms.private_rows import MOST_UNEVEN
+from discreet.release.noisy_cells import MOST_CELLS
 
 FINEST = 4096  # cells of the public grid among which private bins are chosen
 _FEW = 20  # steps in a bin

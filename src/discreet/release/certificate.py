@@ -28,10 +28,10 @@ from discreet.ledger.entry import (
     read_neighbours,
     write_loss,
 )
-from discreet.ledger.head import is_hex, strict_json
+from discreet.ledger.signed_head import is_hex, strict_json
 from discreet.ledger.verify import Pinned, Receipt, read_proof
 from discreet.privacy import Approximate, Concentrated, Neighbours, Replace, convert
-from discreet.release.kind import named
+from discreet.release.release_kind import named
 
 FORMAT, EARLIER = "discreet-certificate-3", "discreet-certificate-2"
 _OWN = ("format", "title", "promise", "left_out", "provenance", "ledger", "files", "discreet", "how_to_cite")

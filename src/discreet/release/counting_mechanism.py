@@ -29,9 +29,9 @@ from discreet.noise import SECURE, Entropy
 from discreet.privacy import AddRemove, Concentrated, Neighbours, Pure
 from discreet.release.axis import IN_OTHER, LEFT_OUT, Side, sided
 from discreet.release.bins import written
-from discreet.release.counts import Measured, Names
 from discreet.release.counts_release import FIT, CountedRelease
-from discreet.release.kind import Preview, named
+from discreet.release.noisy_cells import Measured, Names
+from discreet.release.release_kind import Preview, named
 from discreet.release.tree import Whole
 
 _CROWDED = 8  # cells that hold other units' rows

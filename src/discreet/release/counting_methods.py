@@ -16,11 +16,11 @@ from discreet.mechanisms.mechanism import USUAL
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import Neighbours
 from discreet.privacy.calibrate import laplace_error
-from discreet.release.counts import Counts, noise_variance, noisy, released
 from discreet.release.grids import AdaptiveGrid, QuadTree, UniformGrid
 from discreet.release.hierarchy import Wavelet, tuned
 from discreet.release.histogram import Histogram
 from discreet.release.multiplicative_weights import MultiplicativeWeights
+from discreet.release.noisy_cells import Counts, noise_variance, noisy, released
 from discreet.release.partition import Automatic, Partition
 from discreet.release.tree import consistent
 

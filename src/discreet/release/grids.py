@@ -14,9 +14,9 @@ from discreet.declared.grid import Integers
 from discreet.exact import Number, count, share
 from discreet.mechanisms.mechanism import USUAL, settle
 from discreet.noise import SECURE, Entropy
-from discreet.release.counts import Counts, level_variances, noise_variance, noisy, plane, released, within
 from discreet.release.hierarchy import divided, even
 from discreet.release.histogram import Histogram
+from discreet.release.noisy_cells import Counts, level_variances, noise_variance, noisy, plane, released, within
 from discreet.release.tree import Reals, Splits, Whole, consistent, fixed, starts, totals
 
 _COARSE, _FINE = 10, 5  # Qardaji, Yang & Li 2013: c and c₂ of their two guidelines

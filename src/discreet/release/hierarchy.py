@@ -16,8 +16,8 @@ from discreet.exact import Number, count, nonnegative, positive, shown
 from discreet.mechanisms.mechanism import USUAL, settle
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import AddRemove, Neighbours
-from discreet.release.counts import Counts, flat, level_variances, noise_variance, noisy, released, within
 from discreet.release.histogram import Histogram
+from discreet.release.noisy_cells import Counts, flat, level_variances, noise_variance, noisy, released, within
 from discreet.release.tree import Reals, Splits, Whole, branches, consistent, fixed, starts, totals
 
 _HEIGHTS = range(1, 7)

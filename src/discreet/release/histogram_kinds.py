@@ -22,8 +22,8 @@ from discreet.exact import Number, positive, share, shown
 from discreet.interval import greatest, simpler_down, sqrt
 from discreet.mechanisms import Axis, Bins, Caps, Column, Outline
 from discreet.mechanisms.mechanism import settle
+from discreet.mechanisms.private_rows import sides
 from discreet.mechanisms.registry import Plain
-from discreet.mechanisms.relation import sides
 from discreet.pictures import Picture
 from discreet.privacy import Concentrated, Pure, convert
 from discreet.release import figures
@@ -31,16 +31,16 @@ from discreet.release.axis import IN_OTHER, NumberAxis, read_rule
 from discreet.release.bins import FINEST, Cut, Private, read_cut, usual
 from discreet.release.counting_mechanism import Publication
 from discreet.release.counting_methods import COUNTING, counting
-from discreet.release.counts import MOST_CELLS
 from discreet.release.counts_release import CountedRelease
 from discreet.release.estimate import Curve, Estimate
 from discreet.release.histogram import Histogram
-from discreet.release.kind import Kind, Option, Wish, part, register
+from discreet.release.noisy_cells import MOST_CELLS
 from discreet.release.private_bins import PrivateBins
 from discreet.release.release import no_line
+from discreet.release.release_kind import Kind, Option, Wish, part, register
 from discreet.release.tree import Reals
+from discreet.sql.relation_facts import Facts
 from discreet.sql.render import quoted
-from discreet.sql.shape import Facts
 
 _NARROW = Fraction(1, 10**9)  # relative width of a search for ε
 

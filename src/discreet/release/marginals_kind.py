@@ -25,15 +25,15 @@ from discreet.release import figures
 from discreet.release.axis import IN_OTHER, LEFT_OUT
 from discreet.release.bins import Private
 from discreet.release.counting_mechanism import CellMechanism, Publication
-from discreet.release.counts import MOST_CELLS
 from discreet.release.counts_release import CountedRelease
 from discreet.release.estimate import Estimate
 from discreet.release.histogram import EXACT, FITTED
 from discreet.release.histogram_kinds import CountsWish, axes_of, fits, pure, side_of
-from discreet.release.kind import Kind, Option, Wish, listed, names_of, part, register
 from discreet.release.marginals import FourierMarginals, Marginals, ResidualMarginals, WeightedMarginals
-from discreet.release.marginals.consistent import can_be_whole
+from discreet.release.marginals.consistency import can_be_whole
 from discreet.release.marginals.domain import MOST_TABLES, maximal
+from discreet.release.noisy_cells import MOST_CELLS
+from discreet.release.release_kind import Kind, Option, Wish, listed, names_of, part, register
 from discreet.release.tree import Reals
 
 _LOWER = 1 - Fraction(1, 1 << 40)

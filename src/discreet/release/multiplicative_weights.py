@@ -16,8 +16,8 @@ from discreet.mechanisms import Exponential
 from discreet.mechanisms.mechanism import USUAL, settle
 from discreet.noise import SECURE, Entropy
 from discreet.privacy.calibrate import laplace_error
-from discreet.release.counts import Counts, noisy, released
 from discreet.release.histogram import NONE, Histogram
+from discreet.release.noisy_cells import Counts, noisy, released
 from discreet.release.tree import Reals, Whole, fixed
 
 _QUESTIONS = 1024  # rectangles, or prefixes, to choose from

@@ -26,8 +26,8 @@ from discreet.mechanisms.mechanism import USUAL, Takes, settle
 from discreet.noise import SECURE, Entropy, laplace
 from discreet.privacy import AddRemove, Neighbours, Pure
 from discreet.privacy.calibrate import laplace_error
-from discreet.release.counts import Measured, Names, released
 from discreet.release.net_rows import NetRows
+from discreet.release.noisy_cells import Measured, Names, released
 from discreet.release.tree import Whole
 
 MOST_CELLS = 32  # of a domain: the net grows beyond all bounds with them

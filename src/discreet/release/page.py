@@ -18,8 +18,8 @@ from discreet.pictures import Picture
 from discreet.pictures.svg import safe
 from discreet.privacy import Approximate, Concentrated, epsilon_at
 from discreet.release.certificate import Certificate, letters
-from discreet.release.kind import named
 from discreet.release.release import Cell, Release
+from discreet.release.release_kind import named
 
 _ROWS = 12  # of a table, and keys of a column, that are shown
 _STYLE = Path(__file__).with_name("page.css").read_text(encoding="utf-8")

@@ -12,8 +12,8 @@ from discreet.declared.grid import Integers
 from discreet.exact import Number, share
 from discreet.mechanisms.mechanism import USUAL
 from discreet.noise import SECURE, Entropy
-from discreet.release.counts import Counts, released
 from discreet.release.histogram import Histogram
+from discreet.release.noisy_cells import Counts, released
 from discreet.release.plausible_counts import plausible
 from discreet.release.tree import Whole, fixed
 from discreet.release.tree_search import Search, descend

@@ -16,9 +16,9 @@ from discreet.mechanisms import registered
 from discreet.mechanisms.mechanism import USUAL, settle
 from discreet.noise import SECURE, Entropy
 from discreet.release.counting_methods import counting
-from discreet.release.counts import Counts, Measured, Names
 from discreet.release.hierarchy import Hierarchy, tuned
 from discreet.release.histogram import Histogram
+from discreet.release.noisy_cells import Counts, Measured, Names
 from discreet.release.tree import Whole
 
 

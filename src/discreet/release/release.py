@@ -18,7 +18,7 @@ from discreet.pictures import Picture
 from discreet.pictures.svg import plain
 from discreet.release.axis import Side
 from discreet.release.estimate import Estimate
-from discreet.release.kind import named
+from discreet.release.release_kind import named
 
 FORMAT, EARLIER = "discreet-release-2", "discreet-release-1"
 CUT_OFF = "What caps and bounds cut off before the counting is not in them."

@@ -22,16 +22,16 @@ from discreet.release.bins import Private, spacious
 from discreet.release.counting_mechanism import CellMechanism, Publication
 from discreet.release.estimate import error_bar
 from discreet.release.histogram_kinds import CountsWish, axes_of, fits, side_of
-from discreet.release.kind import Kind, Option, Preview, part, register
+from discreet.release.impossible_values import read_follows, read_never, rules
 from discreet.release.marginals_kind import concentrated
-from discreet.release.never import read_follows, read_never, rules
+from discreet.release.release_kind import Kind, Option, Preview, part, register
 from discreet.release.synthetic import (
     CliqueTreeSynthesis,
     DirectSynthesis,
     IndependentSynthesis,
     SpanningTreeSynthesis,
 )
-from discreet.release.synthetic.synthesised import MOST_ROWS
+from discreet.release.synthetic.synthesis_result import MOST_ROWS
 from discreet.release.synthetic_release import SyntheticRelease, measured_table, steps_within
 
 AUTO = "auto"

@@ -25,7 +25,7 @@ from discreet.release.counts_release import CountedRelease
 from discreet.release.estimate import Estimate
 from discreet.release.release import Release, Sheet
 from discreet.release.synthetic import Synthesis
-from discreet.release.synthetic.packing import packed, unpacked
+from discreet.release.synthetic.array_json import packed, unpacked
 from discreet.release.tree import Reals, Whole
 
 _LINES = 12  # measured tables that are named one by one

@@ -11,5 +11,5 @@ from discreet.sandbox.call_messages import Direct as Direct
 from discreet.sandbox.call_messages import Sandbox as Sandbox
 from discreet.sandbox.call_messages import SharedValue as SharedValue
 from discreet.sandbox.process_pool import Processes as Processes
-from discreet.sandbox.worker import Limits as Limits
-from discreet.sandbox.worker import room as room
+from discreet.sandbox.worker_process import Limits as Limits
+from discreet.sandbox.worker_process import room as room

@@ -15,9 +15,9 @@ from contextlib import contextmanager, suppress
 from typing import Any, TypeVar, cast
 
 from discreet.errors import Exceeded, Fault
-from discreet.sandbox import worker
+from discreet.sandbox import worker_process
 from discreet.sandbox.call_messages import Over, Said, SharedValue, heard, receive, restored, send
-from discreet.sandbox.worker import BROKEN, SAID, VALUE, Limits
+from discreet.sandbox.worker_process import BROKEN, SAID, VALUE, Limits
 
 T = TypeVar("T")
 _KEPT = 8  # facts that a process remembers
@@ -196,12 +196,12 @@ class Processes:
             raise _Unmade from None
         try:
             with theirs:
-                socket.send_fds(there, [worker.FORK], [theirs.fileno()])
-            (number,) = worker.PID.unpack(there.recv(worker.PID.size, socket.MSG_WAITALL))
+                socket.send_fds(there, [worker_process.FORK], [theirs.fileno()])
+            (number,) = worker_process.PID.unpack(there.recv(worker_process.PID.size, socket.MSG_WAITALL))
         except (OSError, struct.error):  # it said nothing, or not all
             ours.close()
             raise Over from None
-        if number == worker.NOBODY:
+        if number == worker_process.NOBODY:
             ours.close()
             raise _Unmade
         return _Process(number, ours)
@@ -210,7 +210,7 @@ class Processes:
         if self._nursery is None:
             ours, theirs = socket.socketpair()
             command = [sys.executable, "-m", "discreet.sandbox", str(theirs.fileno())]
-            command += [worker.written(self.limits), *self._modules]
+            command += [worker_process.written(self.limits), *self._modules]
             with theirs:
                 process = subprocess.Popen(  # noqa: S603  # our own interpreter and our own code
                     command,
@@ -230,7 +230,7 @@ class Processes:
         with self._lock, suppress(OSError):
             self._many -= 1
             if self._nursery is not None:
-                self._nursery[1].sendall(worker.END + worker.PID.pack(process.number))
+                self._nursery[1].sendall(worker_process.END + worker_process.PID.pack(process.number))
 
     def _end_nursery(self) -> None:
         if self._nursery is None:

@@ -17,13 +17,13 @@ from discreet.declared.group_key import Type
 from discreet.errors import Refusal
 from discreet.sql.aggregates import aggregates, is_aggregate
 from discreet.sql.expression import Field
+from discreet.sql.from_sqlglot import translate
 from discreet.sql.group_keys import among, domain
+from discreet.sql.owned_rows import Filter, Project, Rows
 from discreet.sql.plan import PART, Part
-from discreet.sql.rewrite import swapped, within
+from discreet.sql.relation_facts import shape
 from discreet.sql.row_scope import RowScope
-from discreet.sql.rows import Filter, Project, Rows
-from discreet.sql.shape import shape
-from discreet.sql.translate import translate
+from discreet.sql.tree_rewriting import swapped, within
 from discreet.sql.wording import shown
 
 PARTIAL = (

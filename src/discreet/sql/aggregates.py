@@ -19,13 +19,13 @@ from discreet.sql.arithmetic import moment
 from discreet.sql.expression import NUMBERS, Expression, numbered
 from discreet.sql.expression_facts import owners
 from discreet.sql.fanout import held
+from discreet.sql.from_sqlglot import translate
 from discreet.sql.group_keys import Public, group_key
+from discreet.sql.owned_rows import Rows, scanned
 from discreet.sql.plan import PART, AggregateColumn, GroupKey, Measurement, Part, Rank, Statistic
-from discreet.sql.rewrite import swapped, within
+from discreet.sql.relation_facts import FARTHEST, Facts, Shape, declared_grid, facts, one_row, shape
 from discreet.sql.row_scope import RowScope
-from discreet.sql.rows import Rows, scanned
-from discreet.sql.shape import FARTHEST, Facts, Shape, declared_grid, facts, one_row, shape
-from discreet.sql.translate import translate
+from discreet.sql.tree_rewriting import swapped, within
 from discreet.sql.wording import GROUPED, Edit, Misasked, shown
 
 _SPREAD: dict[type[exp.Expr], tuple[str, bool]] = {

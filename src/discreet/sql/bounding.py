@@ -22,10 +22,10 @@ from dataclasses import dataclass
 from discreet.declared.grid import Grid
 from discreet.declared.group_key import Key, Type
 from discreet.sql.expression import Expression
+from discreet.sql.owned_rows import Among, Filter, Kept, Project, Rows, Scan
 from discreet.sql.plan import Measurement, Rank, Statistic
 from discreet.sql.render import UNIT, Located, constant, expression, number_or_null, quoted, rows, summand
 from discreet.sql.row_cap import Choice
-from discreet.sql.rows import Among, Filter, Kept, Project, Rows, Scan
 
 
 def _base(tree: Measurement, located: Located, values: Summands) -> str:

@@ -16,9 +16,7 @@ from discreet.declared.group_key import Type
 from discreet.declared.table import MOST_ROWS_A_UNIT
 from discreet.errors import Refusal
 from discreet.sql.expression import Call, Expression, Field, parts
-from discreet.sql.render import Located, expression
-from discreet.sql.render import rows as rows_text
-from discreet.sql.rows import (
+from discreet.sql.owned_rows import (
     Among,
     Capped,
     Filter,
@@ -32,7 +30,9 @@ from discreet.sql.rows import (
     Windowed,
     scanned,
 )
-from discreet.sql.shape import one_each, shape
+from discreet.sql.relation_facts import one_each, shape
+from discreet.sql.render import Located, expression
+from discreet.sql.render import rows as rows_text
 
 MOST_PARTNERS = 1024  # public rows beside one private row, over all joins together
 FEWEST = 64  # rows of one person that can always be joined

@@ -11,12 +11,12 @@ from discreet.declared.group_key import Key, Type, canonical
 from discreet.errors import Refusal
 from discreet.sql.expression import Call, Case, Expression, Field, Literal
 from discreet.sql.expression_facts import links, owners
+from discreet.sql.from_sqlglot import translate
 from discreet.sql.functions import DECLARED, DECLARED_OR_NULL
+from discreet.sql.owned_rows import Inline, Rows, scanned
 from discreet.sql.plan import GroupKey, Measurement
+from discreet.sql.relation_facts import Shape, facts, shape
 from discreet.sql.row_scope import RowScope
-from discreet.sql.rows import Inline, Rows, scanned
-from discreet.sql.shape import Shape, facts, shape
-from discreet.sql.translate import translate
 from discreet.sql.wording import COUNTED, Edit, Misasked, shown
 
 

@@ -10,11 +10,11 @@ from sqlglot import exp
 from discreet.declared.group_key import Type
 from discreet.errors import Refusal, Unsupported
 from discreet.sql.expression import Call, Expression, Field
-from discreet.sql.rewrite import conjuncts, tables_of, unwrapped
+from discreet.sql.from_sqlglot import all_of, call, translate
+from discreet.sql.owned_rows import Among, Capped, Filter, Joined, Kept, PerUnit, Project, PublicJoin, Rows
+from discreet.sql.relation_facts import Facts, one_each, same_population, shape
 from discreet.sql.row_scope import RowScope
-from discreet.sql.rows import Among, Capped, Filter, Joined, Kept, PerUnit, Project, PublicJoin, Rows
-from discreet.sql.shape import Facts, one_each, same_population, shape
-from discreet.sql.translate import all_of, call, translate
+from discreet.sql.tree_rewriting import conjuncts, tables_of, unwrapped
 from discreet.sql.wording import Edit, Misasked, keyword, shown
 
 

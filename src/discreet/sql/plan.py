@@ -17,7 +17,7 @@ from discreet.declared.table import check_caps
 from discreet.errors import Refusal
 from discreet.sql.expression import Call, Case, Expression, Field, Literal, is_numbered
 from discreet.sql.functions import DECLARED, DECLARED_OR_NULL
-from discreet.sql.rows import (
+from discreet.sql.owned_rows import (
     Among,
     Filter,
     Inline,
@@ -32,7 +32,7 @@ from discreet.sql.rows import (
     below,
     described,
 )
-from discreet.sql.shape import Shape, shape
+from discreet.sql.relation_facts import Shape, shape
 
 EDGE = Fraction(1, 1 << 20)  # MIN and MAX are the outermost quantiles that have a row beyond them
 VERSION = "3"  # of the meaning of a plan; a stored answer belongs to one

@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from discreet.declared.group_key import Type, canonical, zoned
 from discreet.errors import Ground, Refusal, Unsupported
-from discreet.sql.rewrite import unwrapped
+from discreet.sql.tree_rewriting import unwrapped
 from discreet.sql.wording import shown
 
 _Kind = exp.DataType.Type

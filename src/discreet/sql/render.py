@@ -11,8 +11,7 @@ from discreet.declared.group_key import Type
 from discreet.declared.table import Table
 from discreet.sql.expression import Call, Case, Expression, Field, Literal, Value
 from discreet.sql.functions import FUNCTIONS, once, within
-from discreet.sql.row_cap import Choice, Room
-from discreet.sql.rows import (
+from discreet.sql.owned_rows import (
     Among,
     Capped,
     Filter,
@@ -29,7 +28,8 @@ from discreet.sql.rows import (
     Union,
     Windowed,
 )
-from discreet.sql.shape import shape
+from discreet.sql.relation_facts import shape
+from discreet.sql.row_cap import Choice, Room
 
 UNIT = "#unit"  # no column can be called so: it is where the owner of a row travels
 _OTHER = "#other"  # and the owner of its partner

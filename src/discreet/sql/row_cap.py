@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from discreet.sql.rows import Filter, Project, Rows, Scan, scanned
+from discreet.sql.owned_rows import Filter, Project, Rows, Scan, scanned
 
 _COPY = '"#copy"'  # no column can be called so: the number of a row among those that say the same
 

@@ -11,11 +11,11 @@ from discreet.declared.group_key import Type
 from discreet.errors import Refusal, Unsupported
 from discreet.sql.aggregates import MOST_WHOLE, grid_of, is_aggregate, no_options
 from discreet.sql.expression import Call, Expression, Field
-from discreet.sql.rewrite import swapped
+from discreet.sql.from_sqlglot import is_whole, translate
+from discreet.sql.owned_rows import Ordering, PerUnit, Project, Rows, Summary, Union, Windowed
+from discreet.sql.relation_facts import same_population, shape
 from discreet.sql.row_scope import RowScope
-from discreet.sql.rows import Ordering, PerUnit, Project, Rows, Summary, Union, Windowed
-from discreet.sql.shape import same_population, shape
-from discreet.sql.translate import is_whole, translate
+from discreet.sql.tree_rewriting import swapped
 from discreet.sql.wording import keyword, shown
 
 _HERE = "#"  # the name of what is made here, as a source

@@ -11,9 +11,9 @@ from sqlglot import exp
 from discreet.declared.group_key import Type
 from discreet.errors import Refusal
 from discreet.sql.expression import Expression, Field
-from discreet.sql.rows import Filter, Project, Rows
-from discreet.sql.shape import Facts, Shape, facts, shape
-from discreet.sql.translate import translate
+from discreet.sql.from_sqlglot import translate
+from discreet.sql.owned_rows import Filter, Project, Rows
+from discreet.sql.relation_facts import Facts, Shape, facts, shape
 from discreet.sql.wording import shown
 
 Name = tuple[str, str]  # of a source and of a column, as the question writes them

@@ -33,13 +33,13 @@ from discreet.sql.aggregates import Measurements, aggregates, measured
 from discreet.sql.fanout import held
 from discreet.sql.group_keys import NoPublic, Public, refuse_links
 from discreet.sql.joins import Source, joined, kept, test_of
+from discreet.sql.owned_rows import Rows, Scan
 from discreet.sql.parse import output_names, parsed
 from discreet.sql.plan import Part, Question, direct
-from discreet.sql.rewrite import conjuncts, inner_queries, plain, pruned, tables_of
+from discreet.sql.relation_facts import shape
 from discreet.sql.row_queries import has_unit, named_alike, per_unit, projected, united, windowed
 from discreet.sql.row_scope import RowScope
-from discreet.sql.rows import Rows, Scan
-from discreet.sql.shape import shape
+from discreet.sql.tree_rewriting import conjuncts, inner_queries, plain, pruned, tables_of
 from discreet.sql.wording import COUNTED, MOST_SHOWN, Misasked, keyword, shown, taught
 
 _CLAUSES_OF_ROWS = ("order", "limit", "offset", "having")

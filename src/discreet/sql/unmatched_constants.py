@@ -15,8 +15,7 @@ from discreet.declared.column import Column
 from discreet.declared.group_key import Key, Type
 from discreet.exact import spoken
 from discreet.sql.expression import Call, Expression, Field, Literal, Value, parts
-from discreet.sql.plan import Measurement
-from discreet.sql.rows import (
+from discreet.sql.owned_rows import (
     Among,
     Filter,
     Joined,
@@ -29,7 +28,8 @@ from discreet.sql.rows import (
     below,
     scanned,
 )
-from discreet.sql.shape import Shape, shape
+from discreet.sql.plan import Measurement
+from discreet.sql.relation_facts import Shape, shape
 
 _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<>": "<>", "is": "is"}
 _TURNED["is distinct from"] = "is distinct from"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 from discreet.declared.column import Column
@@ -12,6 +13,7 @@ from discreet.declared.grid import Grid
 from discreet.declared.group_key import Key, Type
 from discreet.declared.table import Table
 from discreet.errors import Refusal
+from discreet.exact import spoken
 from discreet.ledger.entry import Plain
 
 _KEYED = (Type.VARCHAR, Type.BIGINT, Type.BOOLEAN, Type.DATE)
@@ -25,9 +27,13 @@ class StreamDeclaration:
     table: Table
     by: str | None = None  # the column of the keys
     value: str | None = None  # the column that is summed; none if rows are counted
+    edges: tuple[Fraction, ...] = ()  # of bins, if the column of the keys has numbers: each up to the next, without it
 
     def __post_init__(self) -> None:
-        if self.by is not None:
+        if self.edges:
+            if len(self.edges) < 2 or any(low >= high for low, high in pairwise(map(float, self.edges))):
+                raise Refusal(f"bins have edges that rise, got {[spoken(edge) for edge in self.edges]}")
+        elif self.by is not None:
             column = self.table.column(self.by)
             if not column.keys:
                 raise Refusal(f"column {self.by!r} has no keys", hint=f"say them, as in --by {self.by}=north,south")
@@ -44,9 +50,11 @@ class StreamDeclaration:
 
     @property
     def keys(self) -> tuple[str | int | bool, ...]:
-        """The declared keys, none if there is one count."""
+        """The declared keys, none if there is one count; bins by their ends, the second of which is not in them."""
         if self.by is None:
             return ()
+        if self.edges:
+            return tuple(f"[{spoken(low)}, {spoken(high)})" for low, high in pairwise(self.edges))
         return tuple(key for key in self.table.column(self.by).keys or () if key is not None)
 
     @property
@@ -68,7 +76,9 @@ class StreamDeclaration:
     def written(self) -> dict[str, Plain]:
         """As the ledger keeps it."""
         columns: list[Plain] = [_column(column) for column in self.table.columns]
+        edges: dict[str, Plain] = {"edges": [str(edge) for edge in self.edges]} if self.edges else {}
         return {
+            **edges,
             "population": self.table.population,
             "unit": self.table.unit,
             "by": self.by,
@@ -82,7 +92,7 @@ class StreamDeclaration:
         """The declaration that was written."""
         columns = tuple(_read_column(each) for each in written["columns"])
         table = Table(name, columns, written["population"], written["unit"], written["most"])
-        return cls(table, written["by"], written["value"])
+        return cls(table, written["by"], written["value"], tuple(map(Fraction, written.get("edges", ()))))
 
 
 def _usual(largest: Fraction) -> Fraction:

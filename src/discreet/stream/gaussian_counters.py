@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -24,7 +24,7 @@ from discreet.noise import SECURE, Entropy, gaussian, gaussians
 from discreet.noise.vector import LARGEST, SMALLEST
 from discreet.privacy import AddRemove, Concentrated, Neighbours
 from discreet.privacy.calibrate import gaussian_error
-from discreet.stream.buffers import POINT, Buffers, buffers_for
+from discreet.stream.buffered_factorisation import POINT, Buffers, buffers_for
 from discreet.stream.counter import held, steps_of, worst_streams
 
 BITS = 30  # behind the point of what is measured
@@ -91,7 +91,7 @@ class _Factored:
         """α such that with this probability one running count, whichever was chosen beforehand, is within α.
 
         For all of them together ask for the confidence 1 − β / horizon. Or α of the sum of those of so many counters.
-        docs/proofs/counters.md, "Errors".
+        It holds while there are fewer than 2^38 events. docs/proofs/counters.md, "Errors".
         """
         return self._covering(self.deviation(), confidence, count(together, "together"))
 
@@ -105,13 +105,19 @@ class _Factored:
         spread = math.sqrt(float(self.variance) * float(np.square(moved).sum()))
         return self._covering(spread, confidence, many) + many  # two roundings
 
+    def window_errors(
+        self, width: int, stops: Sequence[int], confidence: Number = USUAL, together: int = 1
+    ) -> tuple[int, ...]:
+        """The same of windows of so many steps, by the step that each ends with; the first of them may be shorter."""
+        shares, many = self._shares(max(stops, default=0)), count(together, "together")
+        moved = shares.copy()
+        moved[width:] -= shares[: max(0, shares.size - width)]
+        spreads = np.sqrt(float(self.variance) * np.cumsum(np.square(moved)))
+        return tuple(self._covering(float(spreads[stop - 1]), confidence, many) + many for stop in stops)
+
     def _covering(self, deviation: float, confidence: Number, many: int) -> int:
         spread = deviation * math.sqrt(many) * (1 + 1e-6)  # more than doubles can have made of it
-        rare = 1 - share(confidence, "confidence")
-        normal = rare - Fraction(2, _UNIT) / sqrt(self.variance).down
-        if normal <= rare / 2:  # so far out the law is not near enough to the normal one
-            return math.ceil(spread * math.sqrt(2 * math.log(2 / rare)) * (1 + 1e-9)) + many
-        return gaussian_error(Fraction(spread) ** 2, 1 - normal) + many
+        return _beyond(_widened(spread), 1 - share(confidence, "confidence"), self.variance) + many
 
     def pairs(self) -> tuple[Pair[tuple[int, ...]], ...]:
         """All events of a unit in one step: the first, which moves the most of what is measured, and a late one."""
@@ -291,6 +297,21 @@ class BufferedCounter(_Factored):
 def _squared(contribution: int, neighbours: Neighbours) -> int:
     """The square of how far apart neighbouring streams are, in columns: what goes and what comes are never opposite."""
     return count(contribution, "contribution") ** 2 * (1 if isinstance(neighbours, AddRemove) else 2)
+
+
+def _widened(spread: float) -> float:
+    """At most a thousandth more: so few numbers that their errors are found once."""
+    mantissa, exponent = math.frexp(spread)
+    return math.ldexp(math.ceil(mantissa * 2048) / 2048, exponent)
+
+
+@lru_cache(maxsize=4096)
+def _beyond(spread: float, rare: Fraction, variance: Fraction) -> int:
+    """What noise of this deviation, made of draws of this variance, is beyond so rarely. See `error`."""
+    normal = rare - Fraction(2, _UNIT) / sqrt(variance).down
+    if normal <= rare / 2:  # so far out the law is not near enough to the normal one
+        return math.ceil(spread * math.sqrt(2 * math.log(2 / rare)) * (1 + 1e-9))
+    return gaussian_error(Fraction(spread) ** 2, 1 - normal)
 
 
 @lru_cache(maxsize=8)

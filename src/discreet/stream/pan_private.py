@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import Refusal
-from discreet.exact import Number, count, positive, share
+from discreet.exact import Number, count, positive, share, spoken
 from discreet.interval import exp
 from discreet.mechanisms.mechanism import USUAL, Pair, Takes, settle
 from discreet.mechanisms.registry import registered
@@ -25,7 +25,7 @@ from discreet.noise import SECURE, Entropy, flips, laplace
 from discreet.privacy import AddRemove, Neighbours, Pure
 from discreet.privacy.calibrate import laplace_error
 
-_LARGEST = 40  # of ε: the coin has 64 binary digits
+_SMALLEST, _LARGEST = Fraction(1, 10**9), 40  # of ε: the coin has 64 binary digits, and is never a fair one
 _MOST = 1 << 30  # people
 
 Bits = NDArray[np.bool_]
@@ -61,8 +61,8 @@ class PanPrivateDistinct:
             answers=count(self.answers, "answers"),
             neighbours=self.neighbours,
         )
-        if self.epsilon_memory > _LARGEST:
-            raise Refusal(f"expected epsilon_memory <= {_LARGEST}, got {float(self.epsilon_memory)}")
+        if not _SMALLEST <= self.epsilon_memory <= _LARGEST:
+            raise Refusal(f"expected {_SMALLEST} <= epsilon_memory <= {_LARGEST}, got {spoken(self.epsilon_memory)}")
         if self.size > _MOST:
             raise Refusal(f"expected size <= {_MOST}, got size={self.size}")
         if not isinstance(self.neighbours, AddRemove):

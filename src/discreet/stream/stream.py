@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -22,7 +22,7 @@ from discreet.mechanisms.session import Openable, Quota
 from discreet.noise import Entropy
 from discreet.privacy import Loss, Neighbours
 from discreet.stream.gaussian_counters import BufferedCounter, SquareRootCounter
-from discreet.stream.pushed import Pushed
+from discreet.stream.step_rows import Pushed
 from discreet.stream.tree_counter import TreeCounter
 
 Counts = tuple[int, ...]  # one for each key, or one
@@ -107,6 +107,12 @@ class Stream(Openable[StreamState, Pushed, Counts, Loss]):
         """The same of what comes after step `start` up to step `stop`."""
         return self.counter.window_error(start, stop, confidence, together)
 
+    def window_errors(
+        self, width: int, stops: Sequence[int], confidence: Number = USUAL, together: int = 1
+    ) -> tuple[int, ...]:
+        """The same of windows of so many steps, by the step that each ends with."""
+        return self.counter.window_errors(width, stops, confidence, together)
+
     def start(self, rng: Entropy) -> StreamState:
         """Before the first step."""
         counter: Any = self.counter
@@ -118,7 +124,7 @@ class Stream(Openable[StreamState, Pushed, Counts, Loss]):
         counter: Any = self.counter
         pushed = [
             counter.push(each, added, rng)
-            for each, added in zip(state.counters, query.totals(kept, self.size), strict=True)
+            for each, added in zip(state.counters, query.totals(kept, self.size, self.amount), strict=True)
         ]
         counted = tuple(answer for _, answer in pushed)
         return StreamState(state.salt, tuple(after for after, _ in pushed), used, (*state.answers, counted))

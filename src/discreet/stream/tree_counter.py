@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from discreet.declared.grid import Integers
 from discreet.errors import Refusal
 from discreet.exact import ONE, Number, count, positive, share
-from discreet.mechanisms.additive import LaplaceVector
+from discreet.mechanisms.integer_noise import LaplaceVector
 from discreet.mechanisms.mechanism import USUAL, Pair, Takes, settle
 from discreet.mechanisms.noise_sums import bar
 from discreet.mechanisms.registry import Plain, registered
@@ -125,9 +125,15 @@ class TreeCounter:
         if not 0 <= start < stop <= self.horizon:
             raise Refusal(f"expected 0 <= start < stop <= {self.horizon}, got start={start} stop={stop}")
         before, after = self._way(start), self._way(stop)
-        weights = [Fraction(after.get(each, 0) - before.get(each, 0)) for each in {*before, *after}]
+        weights = sorted(abs(Fraction(after.get(each, 0) - before.get(each, 0))) for each in {*before, *after})
         drawn = tuple((LaplaceVector(self.scale), weight) for weight in weights if weight)
         return math.floor(bar(drawn * count(together, "together"), 1 - share(confidence, "confidence")))
+
+    def window_errors(
+        self, width: int, stops: Sequence[int], confidence: Number = USUAL, together: int = 1
+    ) -> tuple[int, ...]:
+        """The same of windows of so many steps, by the step that each ends with; the first of them may be shorter."""
+        return tuple(self.window_error(max(0, stop - width), stop, confidence, together) for stop in stops)
 
     def _way(self, step: int) -> dict[tuple[int, int], int]:
         """The blocks on the way to a step, as level and place, and whether each is added or taken away."""

@@ -31,8 +31,8 @@ from discreet.exact import spoken
 from discreet.ledger.file_access import Called, damaged
 from discreet.privacy import Pure
 from discreet.survey.task import Task
-from discreet.transport.keyring import Handover, related
 from discreet.transport.private_file import PrivateFile
+from discreet.transport.signing_keys import Handover, related
 
 _CALLED = Called(
     "what this device remembers",

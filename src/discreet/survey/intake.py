@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import Refusal
-from discreet.local.client import Reports, Tally
+from discreet.local.local_mechanism import Reports, Tally
 from discreet.noise import Entropy
 from discreet.survey.shuffle import Shuffler
 from discreet.survey.store import counted, held, mingle

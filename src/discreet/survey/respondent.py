@@ -15,14 +15,14 @@ from typing import Protocol
 
 from discreet.errors import Refusal
 from discreet.exact import shown
-from discreet.local.client import answer
+from discreet.local.local_mechanism import answer
 from discreet.local.rappor import Device, Rappor
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import Pure
 from discreet.survey import device_memory
 from discreet.survey.device_memory import Gauge
 from discreet.survey.task import Task, fresh_ids, packed, read_task
-from discreet.transport.keyring import Handover, follows
+from discreet.transport.signing_keys import Handover, follows
 from discreet.transport.task import UploadReceipt
 
 

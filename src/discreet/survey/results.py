@@ -12,21 +12,21 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from discreet.errors import Refusal
 from discreet.exact import shown
 from discreet.ledger.entry import Plain, canonical
-from discreet.ledger.head import genuine, public_part, strict_json
-from discreet.local.client import Reporter, Tally, label
+from discreet.ledger.signed_head import genuine, public_part, strict_json
 from discreet.local.frequencies import Frequencies, Reals
+from discreet.local.frequency_oracle import Oracle
 from discreet.local.heavy_hitters import HeavyHitters
+from discreet.local.local_mechanism import Reporter, Tally, label
 from discreet.local.matching_pursuit import Pursuit
 from discreet.local.mean import MeanEstimate
-from discreet.local.oracle import Oracle
 from discreet.local.rappor import Rappor
 from discreet.local.rappor_decoder import decode
 from discreet.local.sketch import Sketch
 from discreet.mechanisms import rebuilt
 from discreet.survey.shuffle import Shuffler
 from discreet.survey.task import Task
-from discreet.transport.courier import Courier
-from discreet.transport.keyring import Handover, follows
+from discreet.transport.http_client import Courier
+from discreet.transport.signing_keys import Handover, follows
 from discreet.transport.task import signed_bytes
 
 FORMAT = "discreet-results-2"

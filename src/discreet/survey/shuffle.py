@@ -9,8 +9,8 @@ import numpy as np
 
 from discreet.errors import Refusal
 from discreet.exact import Number, count, share
-from discreet.local.client import Reporter, Reports
-from discreet.local.oracle import Response
+from discreet.local.frequency_oracle import Response
+from discreet.local.local_mechanism import Reporter, Reports
 from discreet.local.rappor import Rappor
 from discreet.noise import SECURE, Entropy, permutation
 from discreet.privacy import Approximate, Guarantee, Pure, shuffled

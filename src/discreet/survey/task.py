@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from discreet.errors import Refusal
 from discreet.exact import shown
 from discreet.ledger.entry import Plain, canonical
-from discreet.local.client import Reporter, Reports
 from discreet.local.heavy_hitters import HeavyHitters
+from discreet.local.local_mechanism import Reporter, Reports
 from discreet.local.mean import MeanReporter
 from discreet.local.sketch import Sketch
 from discreet.local.vector_mean import VectorMean

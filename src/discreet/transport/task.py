@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from discreet.errors import Refusal
 from discreet.exact import count, shown
 from discreet.ledger.entry import Plain, canonical
-from discreet.ledger.head import genuine, is_hex, public_part, strict_json
+from discreet.ledger.signed_head import genuine, is_hex, public_part, strict_json
 
 LONGEST = 1 << 18  # bytes of a document
 MOST = 1 << 40  # of any number in one

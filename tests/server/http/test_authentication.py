@@ -39,6 +39,8 @@ GUARDED = [
     ("GET", "/api/v1/streams"),
     ("POST", "/api/v1/streams"),
     ("GET", "/api/v1/streams/queue"),
+    ("GET", "/api/v1/streams/queue/windows"),
+    ("GET", "/api/v1/streams/queue/top"),
     ("POST", "/api/v1/streams/queue/steps"),
     ("POST", "/api/v1/streams/queue/close"),
     ("POST", "/api/v1/run"),

@@ -20,7 +20,7 @@ from server.http.conftest import Place
 from server.served import Server
 
 import discreet as dp
-from discreet.client import Connection, Lost, connection
+from discreet.client import Connection, Lost, remote_database
 from discreet.errors import Refusal
 from discreet.exact import Number
 from discreet.release.certificate import Certificate
@@ -69,7 +69,7 @@ def test_a_history_that_fills_several_pages_is_read_to_its_end(
     whole = there.history()
     assert len(whole) >= 5
     for size in (1, 2, len(whole)):
-        monkeypatch.setattr(connection, "_PAGE", size)
+        monkeypatch.setattr(remote_database, "_PAGE", size)
         assert there.history() == whole
 
 

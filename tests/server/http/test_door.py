@@ -11,7 +11,7 @@ from server.http.conftest import Place, settled
 
 from discreet.desk import Desk
 from discreet.errors import Fault
-from discreet.server.http.door import Door
+from discreet.server.http.asgi_app import Door
 
 ASKED = b'{"sql": "SELECT count(*) AS n FROM visits", "epsilon": 1}'
 

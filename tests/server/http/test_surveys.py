@@ -31,7 +31,7 @@ from discreet.survey.collector import Collector
 from discreet.survey.respondent import Respondent
 from discreet.survey.results import fetched
 from discreet.survey.task import LARGEST, Task, drafted, fresh_ids, packed, read_task
-from discreet.transport.courier import Courier, Unreached
+from discreet.transport.http_client import Courier, Unreached
 from discreet.transport.task import UploadReceipt, written
 
 BINARY = {"Content-Type": "application/octet-stream"}

@@ -12,8 +12,8 @@ from server.served import Server
 
 from discreet.errors import Refusal
 from discreet.ledger import Opened, Spend, SqliteLedger, adopt, open_ledger, sign, signing_key, verify
-from discreet.ledger.head import public_part
-from discreet.ledger.home import add_witness, found_ledger, keeper_of, standings
+from discreet.ledger.home_ledger import add_witness, found_ledger, keeper_of, standings
+from discreet.ledger.signed_head import public_part
 from discreet.ledger.witness import EACH, Unreachable
 from discreet.ledger.witness import Server as There
 from discreet.privacy import AddRemove, Pure

@@ -17,7 +17,7 @@ from psycopg import sql
 
 from discreet.declared.group_key import Type
 from discreet.declared.table import Table
-from discreet.server.pg_catalog.rows import comment_on_column, comment_on_table
+from discreet.server.pg_catalog.catalogue_rows import comment_on_column, comment_on_table
 
 if TYPE_CHECKING:
     from pgserver.postgres_server import PostgresServer

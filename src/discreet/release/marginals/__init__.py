@@ -14,5 +14,5 @@ What they release, `Marginals`, answers every sub-table, and its tables agree ex
 
 from discreet.release.marginals.mechanisms import FourierMarginals as FourierMarginals
 from discreet.release.marginals.mechanisms import ResidualMarginals as ResidualMarginals
+from discreet.release.marginals.multiplicative_weights import WeightedMarginals as WeightedMarginals
 from discreet.release.marginals.released import Marginals as Marginals
-from discreet.release.marginals.weighted import WeightedMarginals as WeightedMarginals

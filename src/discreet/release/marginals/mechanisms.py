@@ -21,7 +21,6 @@ from discreet.exact import Number, count, positive, shown
 from discreet.mechanisms.mechanism import USUAL, Pair, Takes, settle
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import AddRemove, Concentrated, Neighbours, Pure, Replace
-from discreet.release.counts import Measured, Names, released, within
 from discreet.release.marginals.domain import Axes, Domain, Workload, maximal
 from discreet.release.marginals.plan import (
     CELLS,
@@ -40,6 +39,7 @@ from discreet.release.marginals.plan import (
     for_worst,
 )
 from discreet.release.marginals.released import BITS, Marginals
+from discreet.release.noisy_cells import Measured, Names, released, within
 
 OBJECTIVES = ("total", "worst")
 BASES = ("best", "fourier", "cells", "uniform")

@@ -14,7 +14,7 @@ import pyarrow as pa
 from discreet.errors import Refusal
 from discreet.exact import count, shown
 from discreet.release.estimate import Estimate, weighted
-from discreet.release.marginals import consistent
+from discreet.release.marginals import consistency
 from discreet.release.marginals.domain import Axes, Domain, closure, maximal
 from discreet.release.marginals.plan import Integers, Reals, cell_variance
 
@@ -48,7 +48,7 @@ class Marginals:
     def of(cls, domain: Domain, residuals: Mapping[Axes, Reals], spreads: Mapping[Axes, float]) -> Marginals:
         """From estimated residuals of a downward closed family, and the spread of each."""
         sets = closure(residuals)
-        sums = tuple(consistent.corners(consistent.table(domain, residuals, axes), BITS) for axes in sets)
+        sums = tuple(consistency.corners(consistency.table(domain, residuals, axes), BITS) for axes in sets)
         return cls(domain, sets, sums, tuple(spreads[axes] for axes in sets))
 
     @property
@@ -74,7 +74,7 @@ class Marginals:
         """The same, as whole numbers of 2^−bits."""
         axes = self._known(columns)
         order = [self.domain.columns.index(name) for name in columns]
-        given = consistent.cells(self.domain, self._sums, self.domain.lively(axes)).reshape(self.domain.shape(axes))
+        given = consistency.cells(self.domain, self._sums, self.domain.lively(axes)).reshape(self.domain.shape(axes))
         return given.transpose([axes.index(place) for place in order])
 
     def std(self, columns: Sequence[str]) -> float | None:
@@ -98,7 +98,7 @@ class Marginals:
         up, down = np.zeros_like(load), np.zeros_like(load)  # what a draw beside each cell may weigh: of either sign
         for part in closure([lively]):
             share = self.domain.cells(part) / self.domain.cells(lively)
-            inside = share * consistent.residual(self.domain, load, lively, part)
+            inside = share * consistency.residual(self.domain, load, lively, part)
             variance += self._spread[part] * float((inside**2).sum())
             spread = inside.reshape([self.domain.sizes[i] if i in part else 1 for i in lively])
             up, down = up + np.maximum(spread, 0), down + np.maximum(-spread, 0)
@@ -112,7 +112,7 @@ class Marginals:
         Each cell of a k-way table moves by at most 2^(k−1).
         """
         sums = tuple(
-            consistent.corners(np.ldexp(own.astype(np.float64), -self.bits), 0) for own in self._whole_tables()
+            consistency.corners(np.ldexp(own.astype(np.float64), -self.bits), 0) for own in self._whole_tables()
         )
         return Marginals(self.domain, self.sets, sums, self.spreads, 0, fitted=True)
 
@@ -125,9 +125,9 @@ class Marginals:
         A least-squares fit of the residuals, weighted by their precision and small tables first, such that no cell of a
         table is negative. Clipping cells instead would make every sum too large.
         """
-        fitted = consistent.fitted(self.domain, self._residuals(), self._spread, count(rounds, "rounds"))
-        near = {axes: consistent.table(self.domain, fitted, axes) for axes in self.sets}
-        return self._from(consistent.settled(self.domain, near, self.bits), self.bits)
+        fitted = consistency.fitted(self.domain, self._residuals(), self._spread, count(rounds, "rounds"))
+        near = {axes: consistency.table(self.domain, fitted, axes) for axes in self.sets}
+        return self._from(consistency.settled(self.domain, near, self.bits), self.bits)
 
     def counts(self, rounds: int = 300) -> Marginals:
         """Whole counts, none negative, consistent exactly.
@@ -137,14 +137,14 @@ class Marginals:
         exist near the fit, and are refused: `rounded` is then consistent but may be negative, `nonnegative` is both but
         not whole.
         """
-        if not consistent.can_be_whole(maximal(self.sets)):
+        if not consistency.can_be_whole(maximal(self.sets)):
             raise Refusal(
                 f"whole counts that are not negative and agree need not exist for the tables {shown(self.tables)}",
                 hint="take nonnegative() or rounded(), or tables of at most two columns",
             )
-        fitted = consistent.fitted(self.domain, self._residuals(), self._spread, count(rounds, "rounds"))
-        near = {axes: consistent.table(self.domain, fitted, axes) for axes in self.sets}
-        return self._from(consistent.settled(self.domain, near, 0), 0)
+        fitted = consistency.fitted(self.domain, self._residuals(), self._spread, count(rounds, "rounds"))
+        near = {axes: consistency.table(self.domain, fitted, axes) for axes in self.sets}
+        return self._from(consistency.settled(self.domain, near, 0), 0)
 
     def to_arrow(self, columns: Sequence[str], keys: Mapping[str, Sequence[object]] | None = None) -> pa.Table:
         """One row a cell: the columns' keys (their places where none are given), `count`, and `std`."""
@@ -231,13 +231,13 @@ class Marginals:
         return dict(zip(self.sets, self.spreads, strict=True))
 
     def _whole_tables(self) -> list[Integers]:
-        return [consistent.cells(self.domain, self._sums, axes) for axes in self.sets]
+        return [consistency.cells(self.domain, self._sums, axes) for axes in self.sets]
 
     def _residuals(self) -> dict[Axes, Reals]:
         residuals: dict[Axes, Reals] = {}
         for axes, own in zip(self.sets, self._whole_tables(), strict=True):
             table = np.ldexp(own.astype(np.float64), -self.bits)
-            residuals[axes] = consistent.residual(self.domain, table, axes, axes)
+            residuals[axes] = consistency.residual(self.domain, table, axes, axes)
         return residuals
 
     def _from(self, tables: Mapping[Axes, Integers], bits: int) -> Marginals:
@@ -246,7 +246,7 @@ class Marginals:
         for axes in self.sets:
             source = next(larger for larger in tables if set(axes) <= set(larger))
             gone = tuple(axis for axis, i in enumerate(source) if i not in axes)
-            sums.append(consistent.whole_corners(tables[source].sum(gone, dtype=np.int64)))
+            sums.append(consistency.whole_corners(tables[source].sum(gone, dtype=np.int64)))
         return Marginals(self.domain, self.sets, tuple(sums), self.spreads, bits, fitted=True)
 
     def _known(self, columns: Sequence[str]) -> Axes:

@@ -12,8 +12,8 @@ from discreet.errors import Refusal
 from discreet.exact import shown
 from discreet.noise import SECURE, Entropy, belows, permutation
 from discreet.release.axis import KeyAxis, Side
-from discreet.release.quality.coding import coded
-from discreet.release.quality.scores import (
+from discreet.release.quality.cell_codes import coded
+from discreet.release.quality.closeness import (
     Learned,
     Sample,
     associations,

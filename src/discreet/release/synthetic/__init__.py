@@ -17,4 +17,4 @@ from discreet.release.synthetic.mechanisms import DirectSynthesis as DirectSynth
 from discreet.release.synthetic.mechanisms import IndependentSynthesis as IndependentSynthesis
 from discreet.release.synthetic.mechanisms import SpanningTreeSynthesis as SpanningTreeSynthesis
 from discreet.release.synthetic.records import Records as Records
-from discreet.release.synthetic.synthesised import Synthesis as Synthesis
+from discreet.release.synthetic.synthesis_result import Synthesis as Synthesis

@@ -23,18 +23,18 @@ from discreet.mechanisms.stages import UNSEALED, Stages
 from discreet.noise import SECURE, Entropy
 from discreet.noise.vector import LARGEST, SMALLEST
 from discreet.privacy import AddRemove, Concentrated, Neighbours
-from discreet.release.counts import Measured, Names, released
 from discreet.release.marginals.domain import Axes, Domain
 from discreet.release.marginals.mechanisms import added_or_removed
 from discreet.release.marginals.plan import exactly
+from discreet.release.noisy_cells import Measured, Names, released
 from discreet.release.synthetic.compression import Compression
 from discreet.release.synthetic.fit import NoisyTable, total_of
 from discreet.release.synthetic.impossible import Impossible, Rule
 from discreet.release.synthetic.junction_tree import JunctionTree
-from discreet.release.synthetic.measuring import Measuring
+from discreet.release.synthetic.noisy_measurements import Measuring
 from discreet.release.synthetic.records import Records
 from discreet.release.synthetic.structure import as_if_independent, by_chance, clique_tree, pairs_of, spanning_tree
-from discreet.release.synthetic.synthesised import MOST_MODEL, MOST_ROWS, Synthesis
+from discreet.release.synthetic.synthesis_result import MOST_MODEL, MOST_ROWS, Synthesis
 from discreet.release.tree import Reals, Whole
 
 MOST_COLUMNS = 128

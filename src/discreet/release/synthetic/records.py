@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.release.counts import Names
+from discreet.release.noisy_cells import Names
 from discreet.release.tree import Whole
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from discreet.release.marginals.domain import Axes, Domain
 from discreet.release.synthetic.junction_tree import JunctionTree, eliminated, linked
-from discreet.release.synthetic.measuring import Measuring
+from discreet.release.synthetic.noisy_measurements import Measuring
 from discreet.release.tree import Reals
 
 

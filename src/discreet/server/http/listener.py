@@ -21,7 +21,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from discreet.addresses import network
 from discreet.desk import Desk
-from discreet.server.http.door import NOBODY, Door
+from discreet.server.http.asgi_app import NOBODY, Door
 from discreet.server.http.proxy import Proxies
 from discreet.server.http.request_body import READ
 from discreet.server.journal import Log, to_stderr

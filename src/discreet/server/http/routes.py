@@ -14,7 +14,7 @@ from discreet.curator.named_run import NamedRun, select_all
 from discreet.curator.purchase import PastPayment
 from discreet.desk import Desk, Visitor
 from discreet.errors import DiscreetError, Ground, Refusal
-from discreet.ledger.books import OWNER
+from discreet.ledger.balances import OWNER
 from discreet.lru_cache import LruCache
 from discreet.server.errors import HttpError, error_response, not_yours, out_of_order, stranger, too_often
 from discreet.server.fair_share import Pool

@@ -6,10 +6,11 @@ from fractions import Fraction
 from typing import Annotated, Any, cast
 
 import pyarrow as pa
-from fastapi import APIRouter, Path, Request
+from fastapi import APIRouter, Path, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 
-from discreet.curator.streams import OpenStream, StreamCount, StreamOrder
+from discreet.curator.stream_answers import StreamCount
+from discreet.curator.streams import OpenStream, StreamOrder
 from discreet.errors import DiscreetError, Refusal
 from discreet.server.errors import HttpError, error_response
 from discreet.server.http import schemas
@@ -24,6 +25,7 @@ _KEYS = 10_000
 _ROWS = {"patient": [17, 17, 23], "region": ["north", "south", "north"]}
 Text = Annotated[str, Field(max_length=_NAME)]
 Name = Annotated[str, Path(max_length=_NAME)]
+Steps = Annotated[int, Query(ge=1, le=1 << 31)]
 Exact = int | str  # a rational as text where it is not whole
 
 
@@ -38,6 +40,7 @@ class StreamOrdered(BaseModel, frozen=True):
     events: schemas.Cap = 1
     population: Text | None = None
     by: dict[Text, Annotated[list[bool | int | Text], Field(max_length=_KEYS)]] = {}
+    bins: dict[Text, Annotated[list[schemas.Number], Field(min_length=2, max_length=_KEYS)]] = {}
     sums: dict[Text, Annotated[list[schemas.Number], Field(min_length=2, max_length=2)]] = {}
     steps: dict[Text, schemas.Number] = {}
     types: dict[Text, Text] = {}
@@ -69,23 +72,55 @@ class KeyCountJson(BaseModel, frozen=True):
 
 
 class StreamCountJson(BaseModel, frozen=True):
-    """What a stream said after one step; a number that was chosen beforehand is within its error 19 times in 20."""
+    """What a stream said after one step, of what came after `start`.
 
+    A number that was chosen beforehand is within its error 19 times in 20, and so are all keys at once within
+    `top_error`.
+    """
+
+    start: int
     step: int
     count: Exact
     error: Exact
     by: list[KeyCountJson]
     key_error: Exact
+    top_error: Exact
+
+
+class StepTold(StreamCountJson, frozen=True):
+    """The same of the step that was pushed, with what does not count."""
+
+    bounding: str
+
+
+class StreamWindows(BaseModel, frozen=True):
+    """What came in the last `width` steps, after every so many steps, and what does not count."""
+
+    width: int
+    every: int
+    windows: list[StreamCountJson]
+    bounding: str
+
+
+class StreamTop(BaseModel, frozen=True):
+    """The keys with the largest counts; 19 times in 20 all keys are within `error`, whichever these are."""
+
+    start: int
+    step: int
+    top: list[KeyCountJson]
+    error: Exact
+    bounding: str
 
 
 class StreamShown(BaseModel, frozen=True):
-    """What is public of a stream: its rows as they were declared, its steps, its payment."""
+    """What is public of a stream: its rows as they were declared, its steps, its payment, what does not count."""
 
     name: str
     unit: str
     horizon: int
     rows: dict[str, Any]
     session: SessionShown
+    bounding: str
 
 
 class StreamTold(StreamShown, frozen=True):
@@ -130,8 +165,20 @@ async def one(name: Name, door: Door, who: Who) -> StreamTold:
     return await door.pool.asked(who, lambda: _told(door.desk.streams(who).one(name)))
 
 
+@streams.get("/{name}/windows")
+async def windows(name: Name, door: Door, who: Who, width: Steps, every: Steps = 1) -> StreamWindows:
+    """What came in the last `width` steps, told after every so many steps. Free."""
+    return await door.pool.asked(who, lambda: _windows(door.desk.streams(who).one(name), width, every))
+
+
+@streams.get("/{name}/top")
+async def top(name: Name, door: Door, who: Who, most: Steps = 10, width: Steps | None = None) -> StreamTop:
+    """The keys with the largest counts after the last step, or in the last `width` steps. Free."""
+    return await door.pool.asked(who, lambda: _top(door.desk.streams(who).one(name), most, width))
+
+
 @streams.post("/{name}/steps", responses=_OVER)
-async def push(name: Name, pushed: StepPushed, request: Request, door: Door, who: Who) -> StreamCountJson:
+async def push(name: Name, pushed: StepPushed, request: Request, door: Door, who: Who) -> StepTold:
     """Push the next step, for custodians. It was paid when the stream was opened."""
     told = request.scope["told"]
     told.outcome = "fault"
@@ -141,7 +188,7 @@ async def push(name: Name, pushed: StepPushed, request: Request, door: Door, who
         told.outcome = error_response(refused).kind
         raise
     told.outcome = "free"
-    return _counted(counted)
+    return StepTold(**_counted(counted).model_dump(), bounding=counted.bounding)
 
 
 def _pushed(door: ApiDoor, who: Who, name: str, pushed: StepPushed) -> StreamCount:
@@ -175,20 +222,45 @@ def _told(stream: OpenStream) -> StreamTold:
     return StreamTold(**_shown(stream).model_dump(), counts=[_counted(each) for each in stream.counts])
 
 
+def _windows(stream: OpenStream, width: int, every: int) -> StreamWindows:
+    told = [_counted(each) for each in stream.windows(width, every)]
+    return StreamWindows(width=width, every=every, windows=told, bounding=stream.words.bounding)
+
+
+def _top(stream: OpenStream, most: int, width: int | None) -> StreamTop:
+    if not stream.declared.keys:
+        raise Refusal(f"stream {stream.name!r} has no keys", hint="open one by keys")
+    steps = len(stream.answers)
+    if not steps:
+        return StreamTop(start=0, step=0, top=[], error=0, bounding=stream.words.bounding)
+    last = stream.counts[-1] if width is None else stream.window(max(0, steps - width), steps)
+    named = [KeyCountJson(key=cast("bool | int | str", key), count=_exact(each)) for key, each in last.top(most)]
+    return StreamTop(start=last.start, step=last.step, top=named, error=_exact(last.top_error), bounding=last.bounding)
+
+
 def _shown(stream: OpenStream) -> StreamShown:
     standing = stream.standing
     rows = cast("dict[str, Any]", standing.declared.written)
     session = shown(standing.session)
-    return StreamShown(name=stream.name, unit=standing.unit, horizon=standing.horizon, rows=rows, session=session)
+    return StreamShown(
+        name=stream.name,
+        unit=standing.unit,
+        horizon=standing.horizon,
+        rows=rows,
+        session=session,
+        bounding=standing.bounding,
+    )
 
 
 def _counted(value: StreamCount) -> StreamCountJson:
     return StreamCountJson(
+        start=value.start,
         step=value.step,
         count=_exact(value.count),
         error=_exact(value.error),
         by=[KeyCountJson(key=cast("bool | int | str", key), count=_exact(each)) for key, each in value.by.items()],
         key_error=_exact(value.key_error),
+        top_error=_exact(value.top_error),
     )
 
 

@@ -17,7 +17,7 @@ from discreet.aggregate.epoch_steps import Late
 from discreet.aggregate.sum_aggregator import SumAggregator
 from discreet.aggregate.sum_messages import HEAD, STEPS, Misshapen
 from discreet.errors import Busy, Refusal
-from discreet.ledger.head import is_hex
+from discreet.ledger.signed_head import is_hex
 from discreet.server.errors import ErrorResponse, HttpError, malformed, missing, out_of_order
 from discreet.server.fair_share import Pool
 from discreet.server.http import schemas

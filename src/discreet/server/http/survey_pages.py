@@ -28,7 +28,7 @@ from discreet.server.errors import missing
 from discreet.server.http.surveys import Door
 from discreet.survey.collector import Collector, TaskStanding
 from discreet.survey.task import Task
-from discreet.transport.keyring import Handover
+from discreet.transport.signing_keys import Handover
 from discreet.transport.task import Unknown, moment
 
 MOST = 50  # answers on a page

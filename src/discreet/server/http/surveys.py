@@ -19,7 +19,7 @@ from pydantic import BaseModel, Field
 
 from discreet.addresses import network
 from discreet.errors import Busy, Refusal
-from discreet.ledger.head import is_hex
+from discreet.ledger.signed_head import is_hex
 from discreet.server.errors import (
     ErrorResponse,
     HttpError,

@@ -16,8 +16,8 @@ import pyarrow as pa
 from discreet.declared.table import Table
 from discreet.errors import Exceeded, Refusal
 from discreet.server.pg_catalog import functions, types
+from discreet.server.pg_catalog.catalogue_rows import names, rows
 from discreet.server.pg_catalog.query import SCHEMAS
-from discreet.server.pg_catalog.rows import names, rows
 from discreet.server.pg_catalog.types import CATALOGUE, INFORMATION, OWNER, facts
 from discreet.sql.render import quoted
 

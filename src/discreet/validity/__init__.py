@@ -1,0 +1,22 @@
+"""Differential privacy against false discovery.
+
+An analysis that tells little about each row cannot fit itself to the rows: what it finds on a sample is true of the
+population that the sample was drawn from, up to a stated error, however the questions were chosen. `in_expectation`,
+`after_selection` and `transferred` are the theorems, `adaptive_error` plans with them, and `splitting` is what they
+have to beat: a fresh part of the sample for each question.
+"""
+
+from discreet.validity.generalisation import Accuracy as Accuracy
+from discreet.validity.generalisation import Slack as Slack
+from discreet.validity.generalisation import after_selection as after_selection
+from discreet.validity.generalisation import asked_beforehand as asked_beforehand
+from discreet.validity.generalisation import hoeffding as hoeffding
+from discreet.validity.generalisation import in_expectation as in_expectation
+from discreet.validity.generalisation import largest_p_value as largest_p_value
+from discreet.validity.generalisation import max_information as max_information
+from discreet.validity.generalisation import on_the_sample as on_the_sample
+from discreet.validity.generalisation import splitting as splitting
+from discreet.validity.generalisation import transferred as transferred
+from discreet.validity.planning import Plan as Plan
+from discreet.validity.planning import adaptive_error as adaptive_error
+from discreet.validity.planning import published_error as published_error
