@@ -117,6 +117,18 @@ def test_nobody_tells_both_shares_of_one_person_whatever_the_aggregator_says(tmp
             one.agreement(signed)
 
 
+def test_who_restarts_signs_no_second_list_of_survivors(tmp_path: Path) -> None:
+    uploaded(tmp_path)
+    again = members(tmp_path)
+    hellos = {place: one.hello() for place, one in again.items()}
+    boxes = {place: one.boxes(hellos) for place, one in again.items()}
+    with pytest.raises(Refusal, match="encrypted for epoch 0 already"):
+        again[0].upload(VALUES[0], {other: box[0] for other, box in boxes.items() if other})
+    said = TASK.statement("masked with", 0, people=[*range(7)])
+    with pytest.raises(Refusal, match="not the next step"):
+        again[0].agreement({place: key.sign(said).hex() for place, key in enumerate(KEYS)})
+
+
 def test_signatures_of_another_list_or_person_or_epoch_do_not_count(tmp_path: Path) -> None:
     people, signed = uploaded(tmp_path / "a")
     some = {place: signed[place] for place in range(5)}

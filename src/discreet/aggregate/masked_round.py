@@ -31,6 +31,7 @@ from discreet.noise import SECURE, Entropy
 
 _MASK, _BOX = b"discreet-masked-sum-mask\0", b"discreet-masked-sum-box\0"
 _NONCE = bytes(12)  # each key seals one message
+_ENDED = -1  # no step is the next one
 
 
 @dataclass(frozen=True)
@@ -99,6 +100,7 @@ class Member:
         secret = self._masks.private_bytes_raw()
         masks, seeds = (split(one, self.task.threshold, hellos, rng=self.rng) for one in (secret, self._seed))
         self._held = {self.place: (masks[self.place], seeds[self.place])}
+        self._step = 1
         return {
             other: self._box(self.place, other).encrypt(_NONCE, _pair(masks[other], seeds[other]), None)
             for other in hellos
@@ -120,6 +122,7 @@ class Member:
             total += mask if self.place < other else -mask
         self.outbox.unsent(self.epoch)
         self.outbox.keep(self.epoch, (total % MODULUS).to_bytes(8, "big"))
+        self._step = 2
         return Upload(total % MODULUS, self._signed("masked with", people=sorted(self._held)))
 
     def agreement(self, uploads: Mapping[int, str]) -> str:
@@ -131,7 +134,7 @@ class Member:
                 raise Refusal(f"person {place} shares no masks with person {self.place}")
             self._check(place, signature, self.task.statement("masked with", self.epoch, people=partners))
         self._enough(len(uploads))
-        self._survivors = sorted(uploads)
+        self._survivors, self._step = sorted(uploads), 3
         return self._signed("survivors", people=partners, survivors=self._survivors)
 
     def shares(self, agreements: Mapping[int, str]) -> Shares:
@@ -149,7 +152,7 @@ class Member:
         """Each step is taken once, in order; one that is refused ends the epoch for this person."""
         if self._step != step:
             raise Refusal(f"this is not the next step of epoch {self.epoch}", hint="each step is taken once")
-        self._step += 1
+        self._step = _ENDED
 
     def _enough(self, size: int) -> None:
         if size < self.task.minimum:

@@ -48,7 +48,9 @@ COMMANDS = {
     "doctor": "What is installed, what is locked down, whether the ledger holds.",
     "account": "What many mechanisms lose together: every theorem's total, tightest first.",
     "audit": "Try to refute a claim of privacy by running the mechanism.",
+    "game": "Guess on which of two inputs a mechanism ran: the game of Alice and Bob.",
     "validity": "How far from the truth answers may be when questions were chosen by earlier answers.",
+    "holdout": "Rows kept aside, that judge many guesses for one price.",
     "attack": "What an adversary does with answers, on made-up people.",
 }
 # A command stands in the module of its name, or in this one; it is imported when the command is called.
