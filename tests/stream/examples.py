@@ -23,5 +23,9 @@ EXAMPLES: dict[str, tuple[Any, ...]] = {
     "pan-private-distinct": (PanPrivateDistinct(Fraction(1), Fraction(1, 2), 3),),
     "pan-private-density": (PanPrivateDensity(Fraction(1), Fraction(1, 2), 3, sample=2),),
     "pan-private-visits": (PanPrivateVisits(Fraction(1), Fraction(1, 2), 2, most=2),),
-    "stream": (Stream(TreeCounter.of(1, 3, 2), ("a", "b"), 2), Stream(TreeCounter.of(2, 2), owned=False)),
+    "stream": (
+        Stream(TreeCounter.of(1, 3, 2), ("a", "b"), 2),
+        Stream(TreeCounter.of(2, 2), owned=False),
+        Stream(BufferedCounter.of(Fraction(1, 2), 3, 2), ("a", "b"), 2),
+    ),
 }
