@@ -137,7 +137,8 @@ def test_numbers_that_have_keys_as_well_are_summed_as_numbers() -> None:
     designs = [Design.of(table, ("a",), intercept=True, norm=norm) for norm in (Fraction(6), None)]
     by_norm, by_bounds = (design.sums(table, "y", label) for design in designs)
     assert by_bounds[0][0, 0] == by_norm[0][0, 0] == 4
-    assert sorted(designs[1].rows(table, "y", number=True)[1].tolist()) == [1, 3, 7, 10]
+    [(_, labels)] = designs[1].rows(table, "y", number=True)
+    assert sorted(labels.tolist()) == [1, 3, 7, 10]
     assert by_norm[1].tolist() == [1 + 7 + 3 + 10 - 4 * 5, 1 * (1 - 5) + 2 * (7 - 5) - 3 * (3 - 5) + 5 * (10 - 5)]
 
 

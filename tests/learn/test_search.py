@@ -74,6 +74,14 @@ def test_what_a_model_says_of_a_row_is_the_same_to_the_last_digit_whoever_else_i
                 assert np.array_equal(said(np.tile(row, (size, 1))), np.array([alone] * size))
 
 
+def test_a_score_of_many_steps_and_rows_does_not_wrap_around() -> None:
+    steps, size = 10**15, 9224
+    columns = Column("a", bounds=(0, 1), step=1), Column("y", bounds=(0, steps), step=1)
+    frame = Frame.of({"a": np.zeros(size), "y": np.zeros(size)}, *columns)
+    model = LinearModel(("a",), (0.0,), 0.0)
+    assert RightRows.of(frame, "y", model).counted(frame, model) == (steps * size, 0)
+
+
 def test_a_row_more_moves_the_score_of_a_model_by_one() -> None:
     """Of rows that are all alike, and whose score is as near to none as doubles have it."""
     rng, names, most = np.random.default_rng(1), tuple("abcdefgh"), 0

@@ -117,12 +117,12 @@ def test_the_certificate_of_a_cornered_minimum_is_its_shortest_subgradient() -> 
     rows = np.trunc(np.ldexp(rng.uniform(-1, 1, size=(300, 8)), 40)) * 2.0**-40
     labels = (rows[:, 0] > 0).astype(np.int64)
     corner = np.full((8, 1), 20.0)
-    it = Objective(Logistic(), rows, labels, 0.5, rng.normal(size=(8, 1)), 8**0.5, corner)
+    it = Objective(Logistic(), ((rows, labels),), 0.5, rng.normal(size=(8, 1)), 8**0.5, corner)
     at = minimised(it, 1e-6)
     assert 1 <= np.count_nonzero(at) < 8
     assert np.linalg.norm(it.gradient(at)) <= it.longest(at) <= 1e-6
     for _ in range(50):  # nowhere near is the objective lower
-        assert it.value(at + rng.normal(size=at.shape) * 1e-3) >= it.value(at)
+        assert it.seen(at + rng.normal(size=at.shape) * 1e-3)[0] >= it.seen(at)[0]
     zero = np.flatnonzero(at == 0)[0]
     off = at.copy()
     off[zero] = 1e-5

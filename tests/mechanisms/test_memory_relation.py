@@ -168,3 +168,21 @@ def test_days_and_numbers_are_keys_as_text() -> None:
     for key in (0.5, 1.0, np.nan, dt.date(2024, 1, 5), b"a"):
         with pytest.raises(Refusal, match="expected keys of column 'x' that are text"):
             Column("x", keys=(key,))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("strange", [0.25, np.nan, np.inf, 1e300])
+def test_products_are_the_same_whether_a_glance_tells_the_steps_or_not(strange: float) -> None:
+    """Doubles against the same cells in a list of objects, which are read one by one; and against rationals."""
+    rng = np.random.default_rng(4)
+    one, two = rng.normal(size=5000) * 3, rng.normal(size=5000) * 40
+    one[4500] = strange
+    columns = (Column("one", bounds=(-5, 5)), Column("two", bounds=(0, 90), step="0.5"))
+    quick = Frame.of({"one": one, "two": two}, *columns).products([], ["one", "two"])
+    slow = Frame.of({"one": one.astype(object), "two": two.astype(object)}, *columns).products([], ["one", "two"])
+    there = ~np.isnan(one)
+    cells = [each[there].astype(object) for each in (one, two)]
+    grids = Grid(-5, 5, "1e-7"), Grid(0, 90, "0.5")
+    steps = [[1] * int(there.sum()), *(grid.steps(own).tolist() for grid, own in zip(grids, cells, strict=True))]
+    whole = np.array(steps, dtype=object)
+    assert np.array_equal(quick, whole @ whole.T)
+    assert np.array_equal(slow, quick)

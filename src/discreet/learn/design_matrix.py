@@ -25,7 +25,7 @@ from discreet.noise import SECURE, Entropy
 
 FEATURE_BITS = 40  # of a feature between −1 and 1, for sums of it with other numbers to be exact
 
-_ROWS = 1 << 14  # that are held at once, and lie in a cache
+_ROWS = 1 << 13  # that are held at once, and lie in a cache
 _FINEST, _COARSEST = Fraction(1, 1 << 400), 1 << 400  # of a step, as a share of the norm: doubles hold its square
 
 Steps = NDArray[np.int64]
@@ -62,9 +62,9 @@ class Scale:
 
         Proof: 1/s is rounded once, the product twice, and 1 − 2⁻⁵⁰ makes up for that.
         """
-        near = (steps - self.middle) * float(1 / self.steps) * (1 - 2.0**-50)
-        cut: Reals = np.ldexp(np.trunc(np.ldexp(near, FEATURE_BITS)), -FEATURE_BITS)
-        return cut
+        near = (steps - self.middle) * (float(1 / self.steps) * (1 - 2.0**-50) * 2.0**FEATURE_BITS)
+        cut: Reals = np.trunc(near, out=near)
+        return np.multiply(cut, 2.0**-FEATURE_BITS, out=cut)
 
 
 @dataclass(frozen=True)
@@ -140,21 +140,19 @@ class Design:
 
     def rows(
         self, relation: Relation, label: str, rng: Entropy = SECURE, *, number: bool = False
-    ) -> tuple[Reals, Steps]:
+    ) -> Iterator[tuple[Reals, Steps]]:
         """u of every row, with the constant one, and its label: its place among declared keys, or else in steps.
 
-        A label that is a `number` is in steps in any case.
+        As many rows at once as lie in a cache. A label that is a `number` is in steps in any case.
 
         Rows without a label, or in which a feature is no number, are left out.
         """
-        blocks, labels = [np.zeros((0, self.size))], [np.zeros(0, dtype=np.int64)]
         for features, target in self.batches(relation, label, rng, number=number):
-            block = np.ones((len(target), self.size))
-            for i, scale in enumerate(self.features, start=int(self.intercept)):
-                block[:, i] = scale.parts(features[:, i - self.intercept])
-            blocks.append(block)
-            labels.append(target)
-        return np.concatenate(blocks), np.concatenate(labels)
+            block = np.empty((len(target), self.size), order="F")
+            block[:, : self.intercept] = 1
+            for i, scale in enumerate(self.features):
+                block[:, i + self.intercept] = scale.parts(features[:, i])
+            yield block, target
 
     def unscaled(self, weights: Reals) -> tuple[tuple[tuple[float, ...], ...], tuple[float, ...]]:
         """Weights of u, a column for each score, as slopes of the columns themselves and where the scores start."""
@@ -166,16 +164,15 @@ class Design:
     def batches(self, relation: Relation, label: str, rng: Entropy, *, number: bool) -> Iterator[tuple[Steps, Steps]]:
         """Features in steps, within the norm if there is one, and labels, of the rows that have them all."""
         for batch in relation.batches(_ROWS, [*self.names, *[label] * number], rng=rng):
-            target, columns = batch.column(label), [batch.column(name) for name in self.names]
-            there = np.logical_and.reduce([_there(column) for column in (*columns, target)])
-            if pa.types.is_int32(target.type):  # places among keys
-                there &= target.to_numpy(zero_copy_only=False) >= 0
-            whole = [column.fill_null(0).to_numpy(zero_copy_only=False) for column in (*columns, target)]
-            steps = np.empty(
-                (len(target), len(whole)), dtype=np.int64, order="F"
-            )  # each column by itself, as they came
-            for i, column in enumerate(whole):
-                steps[:, i] = column
+            columns = [batch.column(name) for name in (*self.names, label)]
+            there = np.ones(batch.num_rows, dtype=np.bool_)
+            steps = np.empty((batch.num_rows, len(columns)), dtype=np.int64, order="F")  # each column by itself
+            for i, column in enumerate(columns):
+                if column.null_count:
+                    there &= column.is_valid().to_numpy(zero_copy_only=False)
+                steps[:, i] = (column.fill_null(0) if column.null_count else column).to_numpy(zero_copy_only=False)
+            if pa.types.is_int32(columns[-1].type):  # places among keys
+                there &= steps[:, -1] >= 0
             steps = steps if there.all() else steps[there]
             features = steps[:, :-1]
             yield (features if self.norm is None else self._within(features)), steps[:, -1]
@@ -190,8 +187,3 @@ class Design:
         length = np.sqrt(np.sum((features * shares) ** 2, axis=1)) * (1 + (len(shares) + 32) * 2.0**-52)
         inside = np.trunc(features / np.maximum(length, 1)[:, np.newaxis] * (1 - 2.0**-50)).astype(np.int64)
         return np.where((length > 1)[:, np.newaxis], inside, features)
-
-
-def _there(column: pa.Array) -> NDArray[np.bool_]:
-    told: NDArray[np.bool_] = column.is_valid().to_numpy(zero_copy_only=False)
-    return told

@@ -49,8 +49,9 @@ class RightRows:
         for rows, labels in labelled(relation, model, self.label, rng, numeric=self.numeric):
             with np.errstate(all="ignore"):  # a warning would tell of somebody's row
                 each = (self.near if self.numeric else self._same)(relation, model, rows, labels)
-            right += int(each.sum())
-            wrong += self.worth * len(each) - int(each.sum())
+            whole = int(each.sum(dtype=object))  # 64 bits do not hold that of many steps
+            right += whole
+            wrong += self.worth * len(each) - whole
         return right, wrong
 
     def _same(self, known: Outline, model: Model, rows: Reals, places: Steps) -> Steps:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,42 +21,46 @@ _SWEEPS = 1000  # of one number after another, for a step where there are corner
 _SETTLED = 2.0**-40
 _DIGITS = 2.0**-40  # of an objective: what its computed values are off by
 _UNIT = 2.0**-53
-_CHUNK = 1 << 13  # rows
 _FEW = 1 << 12  # rows, of which a start is found
+_SHARE = 16  # of the blocks one, for that
 _SERVES = 1e-3  # times as long is a gradient after a step, or less, while its second derivative is good enough
 
 Reals = NDArray[np.float64]
+Block = tuple[Reals, NDArray[Any]]  # rows, and their labels
 
 
 @dataclass(frozen=True, eq=False)
 class Objective:
-    """Σ ℓ(Θᵀx) + (Λ/2)‖Θ‖² + b·Θ + Σ cᵢ|Θᵢ| over rows of features: whole multiples of 2⁻⁴⁰ between −1 and 1."""
+    """Σ ℓ(Θᵀx) + (Λ/2)‖Θ‖² + b·Θ + Σ cᵢ|Θᵢ| over rows of features: whole multiples of 2⁻⁴⁰ between −1 and 1.
+
+    Rows come in blocks with their labels, as many at once as lie in a cache, and are never copied into one.
+    """
 
     loss: Loss
-    rows: Reals
-    labels: NDArray[Any]
+    blocks: tuple[Block, ...]
     ridge: float
     tilt: Reals  # b, shaped as Θ
     reach: float  # how long the features of a row are at most
     corner: Reals  # c, shaped as Θ
 
-    def _parts(self) -> Iterator[tuple[Reals, NDArray[Any]]]:
-        """Rows and labels, as many at once as lie in a cache."""
-        for start in range(0, len(self.rows), _CHUNK):
-            yield self.rows[start : start + _CHUNK], self.labels[start : start + _CHUNK]
+    @property
+    def size(self) -> int:
+        """How many rows there are."""
+        return sum(len(labels) for _, labels in self.blocks)
 
-    def value(self, at: Reals) -> float:
-        """The objective."""
-        risk = math.fsum(float(self.loss.value(rows @ at, labels).sum()) for rows, labels in self._parts())
-        smooth = risk + self.ridge / 2 * float(np.sum(at * at)) + float(np.sum(self.tilt * at))
-        return smooth + float(np.sum(self.corner * np.abs(at)))
+    def seen(self, at: Reals) -> tuple[float, Reals]:
+        """The objective, and the gradient of all but the sizes, about: rows are read once for both."""
+        risks, slope = [], self.ridge * at + self.tilt
+        for rows, labels in self.blocks:
+            scores = rows @ at
+            risks.append(float(self.loss.value(scores, labels).sum()))
+            slope = slope + rows.T @ self.loss.slope(scores, labels)
+        plain = math.fsum(risks) + self.ridge / 2 * float(np.sum(at * at)) + float(np.sum(self.tilt * at))
+        return plain + float(np.sum(self.corner * np.abs(at))), slope
 
     def smooth(self, at: Reals) -> Reals:
         """The gradient of all but the sizes, about."""
-        told: Reals = self.ridge * at + self.tilt
-        for rows, labels in self._parts():
-            told = told + rows.T @ self.loss.slope(rows @ at, labels)
-        return told
+        return self.seen(at)[1]
 
     def gradient(self, at: Reals) -> Reals:
         """Its gradient, about; where it has a corner the shortest of its subgradients."""
@@ -74,7 +77,7 @@ class Objective:
         """Its second derivative over Θ, row by row."""
         size, scores = at.shape
         total = np.zeros((size, scores, size, scores))
-        for rows, labels in self._parts():
+        for rows, labels in self.blocks:
             bent = self.loss.curve(rows @ at, labels)
             for i in range(scores):
                 for j in range(i, scores):
@@ -91,7 +94,7 @@ class Objective:
         """
         size, scores = at.shape
         exactly = np.zeros(at.shape, dtype=object)
-        for rows, labels in self._parts():
+        for rows, labels in self.blocks:
             slopes = np.rint(np.ldexp(self.loss.slope(rows @ at, labels), _SLOPE_BITS)).astype(np.int64)
             exactly += product(np.ldexp(rows, FEATURE_BITS).astype(np.int64), slopes)
         summed = (exactly / 2 ** (FEATURE_BITS + _SLOPE_BITS)).astype(np.float64)
@@ -101,7 +104,7 @@ class Objective:
         sizes = self.ridge * length + float(np.linalg.norm(self.tilt)) + float(np.linalg.norm(self.corner))
         rest = 8 * _UNIT * (float(np.linalg.norm(summed)) + sizes)
         computed = float(np.linalg.norm(self.shortest(at, summed + self.ridge * at + self.tilt)))
-        return float((computed + len(self.rows) * each + rest) * (1 + (size * scores + 8) * _UNIT))
+        return float((computed + self.size * each + rest) * (1 + (size * scores + 8) * _UNIT))
 
 
 def minimised(objective: Objective, tolerance: float) -> Reals:
@@ -122,63 +125,74 @@ def minimised(objective: Objective, tolerance: float) -> Reals:
 def _start(objective: Objective) -> Reals:
     """Where the least is of a share of the rows, which come in an order that nobody chose; of few rows zero."""
     zero: Reals = np.zeros_like(objective.tilt)
-    few = len(objective.rows) // 16
+    some = objective.blocks[: len(objective.blocks) // _SHARE]
+    few = sum(len(labels) for _, labels in some)
     if few < _FEW:
         return zero
-    share = few / len(objective.rows)
-    some = replace(
-        objective, rows=objective.rows[:few], labels=objective.labels[:few], ridge=objective.ridge * share,
-        tilt=objective.tilt * share, corner=objective.corner * share,
+    share = few / objective.size
+    part = replace(
+        objective, blocks=some, ridge=objective.ridge * share, tilt=objective.tilt * share,
+        corner=objective.corner * share,
     )  # fmt: skip
-    return descended(some, zero, math.sqrt(few) / 16)  # so far they are off in any case
+    return descended(part, zero, math.sqrt(few) / 16)  # so far they are off in any case
+
+
+@dataclass(frozen=True, eq=False)
+class _Place:
+    """Where a solver is: the objective there, the gradient of all but the sizes, and the shortest of the whole."""
+
+    at: Reals
+    value: float
+    smooth: Reals
+    gradient: Reals
+    length: float
+
+    @classmethod
+    def of(cls, objective: Objective, at: Reals) -> _Place:
+        value, smooth = objective.seen(at)
+        gradient = objective.shortest(at, smooth)
+        return cls(at, value, smooth, gradient, float(np.linalg.norm(gradient)))
 
 
 def descended(objective: Objective, at: Reals, enough: float) -> Reals:
     """Newton's method from there on, until the gradient is about so short."""
-    gradient = objective.gradient(at)
-    bent, length = None, float(np.linalg.norm(gradient))
+    here, bent = _Place.of(objective, at), None
     for _ in range(_ROUNDS):
-        if length <= enough:
+        if here.length <= enough:
             break
         if bent is None:
-            bent = objective.hessian(at)
+            bent = objective.hessian(here.at)
         if objective.corner.any():
-            step, fall = cornered(objective, at, bent)
+            step, fall = cornered(objective.corner, here.at, here.smooth, bent)
         else:
-            step = np.asarray(np.linalg.solve(bent, gradient.ravel()), dtype=np.float64).reshape(at.shape)
-            fall = float(np.sum(step * gradient))
-        at, gradient = _stepped(objective, at, step, fall, length)
-        before, length = length, float(np.linalg.norm(gradient))
-        if length > before * _SERVES:
+            step = np.asarray(np.linalg.solve(bent, here.gradient.ravel()), dtype=np.float64).reshape(at.shape)
+            fall = float(np.sum(step * here.gradient))
+        before, here = here, _stepped(objective, here, step, fall)
+        if here.length > before.length * _SERVES:
             bent = None
-    return at
+    return here.at
 
 
-def _stepped(objective: Objective, at: Reals, step: Reals, fall: float, length: float) -> tuple[Reals, Reals]:
-    """A Newton step, halved until the objective falls, or the gradient does where the objective's digits end.
-
-    With the gradient there.
-    """
-    here = objective.value(at)
-    level = here + _DIGITS * (1 + abs(here))  # higher than which a shorter gradient may be the way in a circle
+def _stepped(objective: Objective, here: _Place, step: Reals, fall: float) -> _Place:
+    """A Newton step, halved until the objective falls, or the gradient does where the objective's digits end."""
+    level = here.value + _DIGITS * (
+        1 + abs(here.value)
+    )  # higher than which a shorter gradient may be the way in a circle
     share = 1.0
     for _ in range(_HALVINGS):
-        there = at - share * step
-        value = objective.value(there)
-        gradient = objective.gradient(there) if value <= level else None
-        if gradient is not None and (value <= here - share * fall / 4 or float(np.linalg.norm(gradient)) <= length / 2):
-            return there, gradient
+        there = _Place.of(objective, here.at - share * step)
+        if there.value <= level and (there.value <= here.value - share * fall / 4 or there.length <= here.length / 2):
+            return there
         share /= 2
-    return at - step, objective.gradient(at - step)
+    return _Place.of(objective, here.at - step)
 
 
-def cornered(objective: Objective, at: Reals, bent: Reals) -> tuple[Reals, float]:
+def cornered(sizes: Reals, at: Reals, smooth: Reals, bent: Reals) -> tuple[Reals, float]:
     """Newton's step where there are corners, to the least of the quadratic with them, and how far it promises to fall.
 
     The quadratic falls along one number after another until none moves; where the signs are then known, it is solved.
     """
-    slope = objective.smooth(at).ravel()
-    start, corner = at.ravel(), objective.corner.ravel()
+    slope, start, corner = smooth.ravel(), at.ravel(), sizes.ravel()
     there, rest = start.copy(), slope.copy()  # the gradient of the quadratic at `there`
     for _ in range(_SWEEPS):
         moved = 0.0

@@ -13,18 +13,17 @@ import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
 from discreet.declared.column import Column
-from discreet.declared.grid import LIMIT, cells, real, whole
-from discreet.declared.group_key import Key
-from discreet.declared.table import Caps, column_of, grid_of, keys_of
+from discreet.declared.grid import LIMIT, Grid, cells, real, whole
+from discreet.declared.group_key import Key, Type, since_1970
+from discreet.declared.nearest_steps import NearestSteps
+from discreet.declared.table import Caps, column_of, grid_of, keys_of, line_of
 from discreet.errors import Refusal
 from discreet.exact import Number, count
-from discreet.mechanisms.gram import gram
+from discreet.mechanisms.gram import BLOCK, GramSum, gram
 from discreet.mechanisms.mechanism import settle
 from discreet.mechanisms.private_rows import Axis, Bins, rate_of, sides, squares
 from discreet.noise import SECURE, Entropy, flips, permutation
 from discreet.privacy import AddRemove, Neighbours
-
-_AT_ONCE = 1 << 15  # rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +93,7 @@ class Frame:
 
     def _binned(self, bins: Bins) -> NDArray[np.int64]:
         """The bin of each row, −1 where it is in none; what is no number is in none."""
-        steps, numeric = self._steps(bins.column)
+        steps, numeric = self._along(bins.column)
         edges = np.array(bins.edges, dtype=np.int64)
         edges[-1] += 1  # the last bin has its upper edge
         place = np.searchsorted(edges, steps, side="right") - 1
@@ -107,6 +106,20 @@ class Frame:
     def _steps(self, name: str) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """The cells of a column in steps, and which of them are numbers."""
         return grid_of(self, name).steps(self._cells(name)), _numeric(self._cells(name))
+
+    def _along(self, name: str) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """The cells of a column in steps of its line, and which of them lie on it."""
+        kind = column_of(self, name).type
+        if not kind.dated:
+            return self._steps(name)
+        line, values = line_of(self, name), self._cells(name)
+        if values.dtype.kind == "M":
+            there = ~np.isnat(values)
+            values = values.astype("datetime64[D]" if kind is Type.DATE else "datetime64[s]").astype(np.int64)
+            return np.clip(values, line.low, line.high), there
+        every = [since_1970(cell, kind) for cell in values.tolist()]
+        steps = [line.low if each is None else min(max(each, line.low), line.high) for each in every]
+        return np.array(steps, dtype=np.int64), np.array([each is not None for each in every], dtype=np.bool_)
 
     def counts(self, axes: Sequence[Axis], /, within: Sequence[Axis] = ()) -> NDArray[np.int64]:
         """Rows for each combination of keys and bins. Those that are in no cell of any axis named are left out."""
@@ -128,7 +141,7 @@ class Frame:
         """For each combination of keys the matrix of sums of products of 1 and the columns, in steps, exactly."""
         shape = squares(self, by, columns)
         if not by:
-            return sum((gram(each) for each in self._numbers(columns)), np.zeros(shape, dtype=object))
+            return self._all_products(columns)
         place, _, known = self._places(by)
         numbers = [np.ones(self._size, dtype=np.int64)]
         for name in columns:
@@ -144,16 +157,24 @@ class Frame:
             products[cell] = gram(np.array([each[rows] for each in numbers]).T)
         return products.reshape(shape)
 
-    def _numbers(self, columns: Sequence[str]) -> Iterator[NDArray[np.int64]]:
-        """1 and the columns in steps, of the rows that have them all, as many rows at once as lie in a cache."""
+    def _all_products(self, columns: Sequence[str]) -> NDArray[np.object_]:
+        """The matrix of all rows, of as many at once as lie in a cache."""
         grids, held = [grid_of(self, name) for name in columns], [self._cells(name) for name in columns]
-        for start in range(0, self._size, _AT_ONCE):
-            parts = [each[start : start + _AT_ONCE] for each in held]
-            steps = [grid.steps(part) for grid, part in zip(grids, parts, strict=True)]
-            numeric = [_numeric(part) for part in parts]
-            every = np.column_stack([np.ones(min(_AT_ONCE, self._size - start), dtype=np.int64), *steps])
-            whole = np.logical_and.reduce(numeric) if numeric else True
-            yield every if np.all(whole) else every[whole]
+        total = GramSum(len(grids), max((grid.reach for grid in grids), default=1))
+        plain = all(cells.dtype.kind == "f" and cells.dtype.itemsize <= 8 for cells in held)
+        nearest = NearestSteps.of([(grid.low, grid.high, grid.step) for grid in grids]) if plain else None
+        room = np.empty((2, len(grids), BLOCK))
+        for start in range(0, self._size, BLOCK):
+            parts = [each[start : start + BLOCK] for each in held]
+            steps, off = room[:, :, : min(BLOCK, self._size - start)]
+            if nearest is not None and nearest.told(parts, steps, off):
+                total.add(steps)
+                continue
+            for row, grid, part in zip(steps, grids, parts, strict=True):
+                row[:] = grid.steps(part)  # fewer than 2^53, so doubles hold them
+            whole = np.logical_and.reduce([np.ones(steps.shape[1], dtype=np.bool_), *map(_numeric, parts)])
+            total.add(steps[:, whole])
+        return total.total()
 
     def quantile_counts(self, column: str, edges: Sequence[int], /) -> NDArray[np.int64]:
         """Rows with less than edges[0] steps, in [edges[0], edges[1]), …, and from the last edge on."""
@@ -174,15 +195,15 @@ class Frame:
     ) -> Iterator[pa.RecordBatch]:
         """All rows in an order that is drawn anew, so many at once: keys as their places, numbers in steps."""
         most, order = count(size, "size"), permutation(self._size, rng=rng)
-        arrays: dict[str, pa.Array] = {}
+        read: dict[str, Callable[[NDArray[np.int64]], pa.Array]] = {}
         for name, column in self.schema.items():
             if column.keys is not None and name not in numbers:
-                arrays[name] = pa.array(_codes(self._cells(name), column.keys)[order].astype(np.int32))
+                codes = _codes(self._cells(name), column.keys).astype(np.int32)
+                read[name] = partial(_taken, codes)
             elif column.grid is not None or name in numbers:
-                steps, numeric = self._steps(name)
-                arrays[name] = pa.array(steps[order], mask=~numeric[order])
-        every = pa.record_batch(list(arrays.values()), list(arrays))
-        return (every.slice(start, most) for start in range(0, every.num_rows, most))
+                read[name] = partial(_stepped, grid_of(self, name), self._cells(name))
+        parts = (order[start : start + most] for start in range(0, self._size, most))
+        return (pa.record_batch([each(part) for each in read.values()], list(read)) for part in parts)
 
     def sample(self, rate: Number, /, *, rng: Entropy = SECURE) -> Frame:
         """The relation of a Poisson sample of the units: each is in it with this probability, by a fresh coin."""
@@ -208,6 +229,18 @@ class Frame:
     def _kept(self, heads: NDArray[np.bool_]) -> Frame:
         owners = None if self.owners is None else self.owners[heads]
         return replace(self, values=tuple(value[heads] for value in self.values), owners=owners)
+
+
+def _taken(values: NDArray[np.generic], places: NDArray[np.int64]) -> pa.Array:
+    """The values at these places."""
+    return pa.array(values[places])
+
+
+def _stepped(grid: Grid, cells: NDArray[np.generic], places: NDArray[np.int64]) -> pa.Array:
+    """The cells at these places in steps, NULL for what is no number."""
+    own = cells[places]
+    numeric = _numeric(own)
+    return pa.array(grid.steps(own), mask=None if numeric.all() else ~numeric)
 
 
 def _numbered(owners: NDArray[np.generic]) -> NDArray[np.int64]:
@@ -238,7 +271,7 @@ def _numeric(values: NDArray[np.generic]) -> NDArray[np.bool_]:
     if values.dtype.kind in "iub":
         return np.ones(values.size, dtype=np.bool_)
     if values.dtype.kind == "f":
-        return np.asarray(~np.isnan(values.astype(np.float64)))
+        return np.asarray(~np.isnan(values))
     if values.dtype.kind != "O":
         return np.zeros(values.size, dtype=np.bool_)
     return np.fromiter(map(_is_number, values.tolist()), dtype=np.bool_, count=values.size)

@@ -18,6 +18,7 @@ from discreet.declared.table import RESERVED, Schema, fold
 from discreet.errors import Ground, Refusal, Unsupported
 from discreet.sql import arithmetic
 from discreet.sql.names import spelled
+from discreet.sql.pair_aggregates import CALLED, written_out
 from discreet.sql.postgres_dialect import plain
 from discreet.sql.wording import Misasked, alike, called, keyword, marked, shown, statements
 
@@ -93,6 +94,7 @@ def parsed(text: str, schema: Schema) -> exp.Query:
         raise Unsupported(f"only SELECT is answered here, got {word}", hint="ask with SELECT … FROM …")
     _readable(tree)
     plain(tree)
+    written_out(tree)
     _check(tree)
     for table in tree.find_all(exp.Table):
         if table.db or table.catalog:
@@ -205,8 +207,6 @@ def _is_part_of_time(node: exp.Var) -> bool:
 
 
 _INSTEAD: dict[type[exp.Expr], str] = {
-    exp.Corr: "it can be computed from averages and standard deviations of the rows that have both",
-    exp.CovarPop: "it is AVG(x * y) - AVG(x) * AVG(y)",
     exp.Mode: "the most frequent value: SELECT x, COUNT(*) … GROUP BY x ORDER BY 2 DESC LIMIT 1",
     exp.CurrentDate: "write the day that you mean: DATE '2026-01-31'",
     exp.CurrentTimestamp: "write the moment that you mean: TIMESTAMP '2026-01-31 12:00:00'",
@@ -299,8 +299,8 @@ def label(node: exp.Expr) -> str:
         return label(node.this) or (node.to.sql(dialect="postgres").lower() if isinstance(node, exp.Cast) else "")
     if isinstance(node, exp.Column):
         return node.name
-    if type(node) in _OWN:
-        return _OWN[type(node)]
+    if CALLED in node.meta or type(node) in _OWN:
+        return str(node.meta.get(CALLED) or _OWN[type(node)])
     if isinstance(node, exp.Anonymous):
         return node.name.lower()
     if isinstance(node, exp.Func) and not isinstance(node, exp.Binary):

@@ -266,12 +266,8 @@ def _grouped(text: str, words: str) -> str | None:
 
 _TOGETHER = (TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT)
 _LATER = (TokenType.HAVING, TokenType.ORDER_BY, TokenType.LIMIT, TokenType.OFFSET, TokenType.FETCH, TokenType.WINDOW)
-_ONE, _TWO = "({0}) FILTER (WHERE ({1}) IS NOT NULL)", "({1}) FILTER (WHERE ({0}) IS NOT NULL)"  # of whole pairs
-_COVARIANCE = f"AVG(({{0}}) * ({{1}})) - AVG{_ONE} * AVG{_TWO}"
 _ALIKE: dict[type[exp.Expr], str] = {  # other words for the same number; what is between them is told as it was written
     exp.ApproxDistinct: "COUNT(DISTINCT {0})",
-    exp.Corr: f"({_COVARIANCE}) / NULLIF(STDDEV_POP{_ONE} * STDDEV_POP{_TWO}, 0)",
-    exp.CovarPop: _COVARIANCE,
 }
 
 
