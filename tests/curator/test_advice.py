@@ -177,7 +177,7 @@ def test_of_empty_bars_one_stands_out_in_a_thousand_histograms(scale: int) -> No
 
 @pytest.mark.parametrize("empty", [True, False])
 @pytest.mark.parametrize("first", [0, -25])
-def test_the_share_beyond_bounds_has_the_tails_of_bounds_that_noise_chose(first: int, empty: bool) -> None:
+def test_the_share_beyond_bounds_has_the_tails_of_bounds_that_noise_chose(first: int, *, empty: bool) -> None:
     histogram, _ = priced(bounds_parts(clinic.schema().tables["visits"], "cost"), Pure(10), AddRemove("patient"))
     noise = histogram.charge(histogram.part.measurement.statistics[0]).mechanism
     assert isinstance(noise, LaplaceVector)
