@@ -21,6 +21,7 @@ from discreet.aggregate.masked_round import Shares as Shares
 from discreet.aggregate.masked_round import Upload as Upload
 from discreet.aggregate.masked_round import added_up as added_up
 from discreet.aggregate.masked_sum import MaskedSum as MaskedSum
+from discreet.aggregate.rehearsal import rehearsed as rehearsed
 from discreet.aggregate.scheme_comparison import Forecast as Forecast
 from discreet.aggregate.scheme_comparison import plan as plan
 from discreet.aggregate.sent_epochs import Outbox as Outbox
