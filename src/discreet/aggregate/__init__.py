@@ -14,6 +14,8 @@ from discreet.aggregate.cancelling_keys import public_key as public_key
 from discreet.aggregate.diluted_noise import DilutedGeometric as DilutedGeometric
 from discreet.aggregate.durable_aggregator import Station as Station
 from discreet.aggregate.durable_aggregator import uploaded as uploaded
+from discreet.aggregate.federated import ClippedGrid as ClippedGrid
+from discreet.aggregate.federated import LogisticDescent as LogisticDescent
 from discreet.aggregate.gaussian_shares import GaussianShares as GaussianShares
 from discreet.aggregate.masked_round import Hello as Hello
 from discreet.aggregate.masked_round import Member as Member
