@@ -107,7 +107,7 @@ def test_a_gradient_is_that_of_finite_differences() -> None:
         assert found[place] == pytest.approx(slope, abs=3e-5)
     for odd, answers in (([[1.0]], [2]), ([[1.0, 2.0]], [1]), (np.zeros((0, 1)), [])):
         with pytest.raises(Refusal, match="expected"):
-            descent.gradient([1.0], odd, answers)  # type: ignore[arg-type]
+            descent.gradient([1.0], odd, answers)
     with pytest.raises(Refusal, match="expected 2 weights"):
         descent.step([1.0], [Fraction(1), Fraction(2)], 3)
 

@@ -94,7 +94,8 @@ class SumDevice:
     """One person's part in the sums of whoever asks. Its folder is never copied to another device, nor put back.
 
     Guarantee: in each epoch of a task one value leaves, masked and with noise, and to one collector no more is lost
-        than `most` says at each call: by whatever else the aggregator says, nothing.
+        than `most` says at each call: by whatever else the aggregator says, nothing. That is for tasks of whose people
+        no more work with the aggregator than the task says: who they are, the owner has to know.
     Proof: that an epoch is spent is on the disk before its value leaves, in one row that is written once; prices of
         epochs have noise of their own, so they add up. The steps are those of `Member`, which checks signatures.
     """
