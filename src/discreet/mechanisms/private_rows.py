@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -13,7 +13,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from discreet.declared.table import Caps, Outline, grid_of, keys_of
+from discreet.declared.group_key import Key
+from discreet.declared.table import Caps, Outline, grid_of, keys_of, line_of
 from discreet.errors import Refusal
 from discreet.exact import Number, count, exact, shown, spoken
 from discreet.mechanisms.mechanism import Takes, settle
@@ -30,7 +31,10 @@ _FARTHEST = 1 << 53  # steps from zero: no grid reaches further
 
 @dataclass(frozen=True)
 class Bins:
-    """A numeric column cut into intervals at edges, in steps of its grid. Each has its lower edge, the last both."""
+    """A column cut into intervals at edges, in steps of its line. Each has its lower edge, the last both.
+
+    Steps are those of a number's grid, days of dates, seconds of timestamps.
+    """
 
     column: str
     edges: tuple[int, ...]
@@ -89,6 +93,18 @@ class Relation(Outline, Protocol):
 
         What is no number is nowhere.
         """
+        ...
+
+    def units(self, column: str, /) -> Mapping[Key, int]:
+        """The distinct units of each value of a column of text or whole numbers. What is missing is no value.
+
+        The values are those that occur, so they are as private as their numbers: a unit of at most c = `caps.max_rows`
+        rows adds 1 to the numbers of at most c values, some of which nobody else may have.
+        """
+        ...
+
+    def keyed(self, keys: Mapping[str, Sequence[Key]], /) -> Self:
+        """The same rows, of which columns have these keys: a mechanism paid for them, or everybody knows them."""
         ...
 
     def rows(self) -> Iterator[tuple[object, ...]]:
@@ -155,7 +171,7 @@ def sides(known: Outline, axes: Sequence[Axis]) -> tuple[int, ...]:
     """How many cells a table has along each axis; refuses axes that are not declared, or reach beyond the bounds."""
     for bins in axes:
         if isinstance(bins, Bins):
-            grid = grid_of(known, bins.column)
+            grid = line_of(known, bins.column)
             if len(bins) > MOST_UNEVEN and not bins.even:
                 raise Refusal(
                     f"{len(bins)} bins of {bins.column!r} have many widths, and more than {MOST_UNEVEN} must have one",

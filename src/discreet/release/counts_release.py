@@ -17,7 +17,6 @@ from discreet.mechanisms.registry import Plain
 from discreet.pictures import thumbnail
 from discreet.pictures.svg import rounded, safe
 from discreet.release.axis import IN_OTHER, LEFT_OUT, OTHER, KeyAxis, NumberAxis, Side, read_rule, read_side
-from discreet.release.bins import written
 from discreet.release.estimate import Curve, Estimate, error_bar
 from discreet.release.release import CUT_OFF, Cell, Release, Sheet, alike, cell, no_line
 from discreet.release.tree import Reals
@@ -167,7 +166,7 @@ class CountedRelease(Release):
             axis = self.axis(name)
             place = axis.place(value)
             if isinstance(axis, NumberAxis):
-                edges = tuple(steps * axis.step for steps in axis.steps[place : place + 2])
+                edges = tuple(map(axis.spelled, axis.steps[place : place + 2]))
                 asked[name] = edges if place < axis.bins else OTHER
             else:
                 asked[name] = [axis.values[place]]
@@ -255,7 +254,10 @@ class CountedRelease(Release):
         return [_OUTSIDE[self.outside]]
 
     def chosen(self, column: str) -> bool:
-        """Whether the bins of a column were chosen privately, and so are no public fact."""
+        """Whether the bins or keys of a column were chosen privately, and so are no public fact."""
+        found: Any = self.facts.get("found", [])
+        if any(each["column"] == column for each in found):
+            return True
         match self.facts.get("mechanism"):
             case {"parameters": {"bins": list(bins)}, "name": "private-bins"} if column in self.columns:
                 return bool(bins[self.columns.index(column)])
@@ -263,11 +265,13 @@ class CountedRelease(Release):
 
     def _public(self, side: Side) -> str:
         name = _code(side.column)
+        if isinstance(side, KeyAxis) and self.chosen(side.column):
+            return f"{name}, whose {len(side.keys):,} keys were found privately, and are part of this release"
         if isinstance(side, KeyAxis):
             some = ", ".join(_code(cell(key)) for key in side.keys[:_KEYS])
             rest = f", and {len(side.keys) - _KEYS:,} more" if len(side.keys) > _KEYS else ""
             return f"{name} by its {len(side.keys):,} keys: {some}{rest}"
-        low, high = (written(steps * side.step) for steps in (side.steps[0], side.steps[-1]))
+        low, high = (side.spelled(steps) for steps in (side.steps[0], side.steps[-1]))
         ends = f"{name} from {low} to {'' if side.closed else 'before '}{high}"
         if self.chosen(side.column):
             return f"{ends}; its {side.bins:,} bins were chosen privately, and are part of this release"
