@@ -125,6 +125,8 @@ def test_columns_are_called_as_they_were_written(asked: Beside) -> None:
         ("SELECT avg(log(cost, 3)) FROM visits", "base is a constant"),
         ("SELECT count(*) FROM generate_series(1, 2000000000) g(g)", "2000000000 rows"),
         ("SELECT count(*) FROM generate_series(1, 5, 0) g(g)", "constant whole numbers"),
+        ("SELECT count(*) FROM generate_series(5, 1) g(g)", "has 0 rows"),
+        ("SELECT count(*) FROM generate_series(1, 100000000000000000000000) g(g)", "00 rows"),
         ("SELECT g FROM (VALUES (1, 2), (3)) k(g)", "as many values"),
         ("SELECT * FROM visits QUALIFY row_number() OVER (ORDER BY day) = 1", "not supported here"),
         ("SELECT count(*) FROM visits WHERE day < make_date(2024, 2, 30)", "is no date"),

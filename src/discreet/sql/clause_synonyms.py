@@ -87,10 +87,10 @@ def series(node: exp.Expr) -> exp.Expr | None:
     step = 1 if series.args.get("step") is None else constant(series.args["step"])
     if first is None or last is None or not step:
         raise Unsupported(f"{shown(node)} is not supported", hint="generate_series takes constant whole numbers here")
-    numbers = range(first, last + (1 if step > 0 else -1), step)
-    if len(numbers) > MOST_ROWS or not numbers:
-        raise Refusal(f"{shown(node)} has {len(numbers)} rows; 1 to {MOST_ROWS} can be written out")
-    return _table(node, [[_constant(number)] for number in numbers], "generate_series")
+    rows = max(0, (last - first) // step + 1)
+    if not 1 <= rows <= MOST_ROWS:
+        raise Refusal(f"{shown(node)} has {rows} rows", hint=f"1 to {MOST_ROWS} can be written out")
+    return _table(node, [[_constant(first + place * step)] for place in range(rows)], "generate_series")
 
 
 def _constant(number: int) -> exp.Expr:
@@ -103,7 +103,10 @@ def _table(node: exp.Expr, rows: list[list[exp.Expr]], word: str) -> exp.Expr:
     given = [] if alias is None else [column.name for column in alias.args.get("columns") or []]
     name = word if alias is None or alias.this is None else alias.name
     if len({len(row) for row in rows}) != 1 or len(rows) > MOST_ROWS or len(given) > len(rows[0]):
-        raise Refusal(f"{shown(node)}: expected up to {MOST_ROWS} rows, each with as many values as there are columns")
+        raise Refusal(
+            f"{shown(node)} is no table: {len(rows)} rows of {sorted({len(row) for row in rows})} values",
+            hint=f"write up to {MOST_ROWS} rows, each with as many values as there are columns",
+        )
     if not given and word != "column":
         given = [name]
     names = given + [f"{word}{place + 1}" for place in range(len(given), len(rows[0]))]
