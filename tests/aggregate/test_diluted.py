@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import pairwise
 
@@ -119,3 +120,25 @@ def test_what_is_no_noise_is_refused() -> None:
             DilutedGeometric.of(1, "1e-6", 10, honest=wrong)
     with pytest.raises(Refusal, match="epsilon > 0"):
         DilutedGeometric.of(0, "1e-6", 10)
+
+
+@pytest.mark.parametrize(("people", "limit"), [(10, 3), (10**9, 10**6), (10**12, 10**6)])
+def test_an_error_is_chernoffs_bound_however_little_each_person_adds(people: int, limit: int) -> None:
+    """Against sixty digits: with one honest person of very many the best exponent is next to nothing."""
+    stated = DilutedGeometric(Fraction(1), Fraction(1, 10**9), people, 1, limit).error()
+    with localcontext() as digits:
+        digits.prec = 60
+        rate, chance, rare = 1 / Decimal(limit), 1 - 1 / Decimal(10**9), Decimal("0.05")
+        q = (-rate).exp()
+
+        def bound(part: float) -> Decimal:
+            tilt = Decimal(part) * rate
+            moment = (1 - q) ** 2 / ((1 - q * tilt.exp()) * (1 - q * (-tilt).exp()))
+            return ((2 / rare).ln() + people * (1 + chance * (moment - 1)).ln()) / tilt
+
+        low, high = 1e-9, 0.999
+        for _ in range(120):
+            left, right = low + (high - low) * 0.382, low + (high - low) * 0.618
+            low, high = (low, right) if bound(left) < bound(right) else (left, high)
+        least = bound(low)
+        assert least <= stated <= least * (1 + Decimal("1e-8")) + 1

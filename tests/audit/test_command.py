@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -61,6 +62,60 @@ def test_a_function_of_a_module_is_audited_on_given_pairs() -> None:
     text = said("json:dumps", "--pair", "[0, 1]", "--pair", "[2, 2]", "--claim", "epsilon=1", "--samples", "1000")
     assert "refuted" in text
     assert "event: output is '" in text
+
+
+def test_a_question_is_audited_on_made_up_rows(tmp_path: Path) -> None:
+    """Forty runs prove nothing; that they were made, and at which price, is what is shown."""
+    rows = tmp_path / "visits.csv"
+    rows.write_text("patient,cost\n1,10\n2,20\n2,30\n")
+    declared = ["--rows", str(rows), "--unit", "patient", "--max-rows", "2", "--bounds", "cost=0:50"]
+    sql = "sql:SELECT sum(cost) AS s FROM visits"
+    whole = json.loads(
+        said(sql, *declared, "--without", "2", "--claim", "epsilon=1", "--samples", "40", "--format", "json")
+    )
+    assert whole["neighbours"] == "visits with and without the rows of 2"
+    assert (whole["claim"], whole["samples"], whole["refuted"]) == ("Pure(epsilon=1)", 40, False)
+    for arguments, named in (
+        ([sql, "--claim", "epsilon=1"], "made-up rows"),
+        ([sql, *declared, "--without", "2"], "needs a price"),
+        ([sql, *declared, "--without", "9", "--claim", "epsilon=1"], "no row has '9'"),
+        (["zoo:strict", "--rows", str(rows)], "--rows is for questions"),
+        ([sql, "--rows", "no.csv", "--unit", "a", "--without", "1", "--claim", "epsilon=1"], "cannot read 'no.csv'"),
+    ):
+        with pytest.raises(Refusal, match=named):
+            said(*arguments)
+
+
+def test_a_model_is_trained_once() -> None:
+    model = ["model:LogisticRegression", "--parameters", '{"epsilon": 1, "bounds": [0, 1], "classes": [0, 1]}']
+    arguments = [*model, "--claim", "epsilon=1", "--canaries", "40"]
+    whole = json.loads(said(*arguments, "--format", "json"))
+    assert (whole["canaries"], whole["guesses"], whole["refuted"]) == (40, 40, False)
+    assert "guesses about 40 canaries were right" in said(*arguments)
+    for wrong, named in (
+        (model, "a model needs a claim"),
+        ([*arguments, "--canaries", "1"], "from 2 to 4096, got 1"),
+        (["model:Unicorn", "--claim", "epsilon=1"], "no estimator 'Unicorn'"),
+        (["model:LogisticRegression", "--parameters", '{"horn": 1}', "--claim", "epsilon=1"], "horn"),
+    ):
+        with pytest.raises(Refusal, match=named):
+            said(*wrong)
+
+
+def test_time_is_looked_at_until_it_refutes() -> None:
+    whole = json.loads(said("zoo:own-keys", "--time", "--budget", "1m", "--samples", "2000", "--format", "json"))
+    assert whole["refuted"] is True
+    with pytest.raises(Refusal, match="--time needs --budget"):
+        said("zoo:own-keys", "--time")
+
+
+def test_mechanisms_of_every_room_have_a_name() -> None:
+    for name, parameters in (
+        ("optimized-unary", {"epsilon": 1, "choices": 3}),
+        ("tree-counter", {"scale": 2, "horizon": 2}),
+    ):
+        arguments = ["--parameters", json.dumps(parameters), "--samples", "400", "--format", "json"]
+        assert json.loads(said(name, *arguments))["refuted"] is False
 
 
 def test_a_time_may_be_given_instead() -> None:

@@ -75,7 +75,7 @@ def test_only_what_is_declared_can_be_chosen_and_the_others_say_why() -> None:
     assert [name for name, each in found.items() if not each.refused] == ["region", "cost", "urgent"]
     assert [name for name, each in found.items() if each.number] == ["cost"]
     assert found["patient"].refused == "It says whose a row is."
-    assert found["day"].refused == "Its keys are not declared."
+    assert found["day"].refused == "Neither bounds nor keys are declared."
 
 
 def test_a_plan_says_what_a_wish_says() -> None:

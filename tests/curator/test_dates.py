@@ -21,7 +21,9 @@ from discreet.curator.custody import Custody, Declared, found_home
 from discreet.declared.group_key import Type, number, written
 from discreet.desk import HOME, Desk, ReleaseOrder
 from discreet.errors import Refusal
+from discreet.mechanisms import Bins
 from discreet.release import Wish
+from discreet.release.counting_mechanism import Publication
 from discreet.sql.expression_facts import years
 from discreet.sql.range import Range
 
@@ -173,26 +175,28 @@ def test_a_moment_and_its_number_are_one_another(kind: Type) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "columns", "says"),
-    [
-        ("ranges", ["Admitted"], "'Admitted' has no declared keys, and days and moments are not cut into bins"),
-        ("histogram", ["sex", "seen"], "'seen' has no declared keys, and days and moments"),
-        ("marginals", ["sex", "free"], "'free' has no declared keys, and days and moments"),
-    ],
+    ("kind", "columns"),
+    [("ranges", ["Admitted"]), ("histogram", ["sex", "seen"]), ("marginals", ["sex", "Admitted", "seen"])],
 )
-def test_a_release_of_days_says_what_is_counted_instead_and_that_works(
-    home: Path, kind: str, columns: list[str], says: str
+def test_days_and_moments_with_bounds_are_cut_into_bins_of_a_calendar(
+    home: Path, kind: str, columns: list[str]
 ) -> None:
-    def asked(source: str, names: list[str]) -> ReleaseOrder:
-        return ReleaseOrder.of(source, Wish.read({"kind": kind, "columns": names, "epsilon": 1}))
+    offer = Desk(home).offered(HOME, _released("stays", columns, kind))
+    assert isinstance(offer.run.mechanism, Publication)
+    times = {name: axis for name, axis in zip(columns, offer.run.mechanism.axes, strict=True) if name != "sex"}
+    assert all(isinstance(axis, Bins) and len(axis) >= 5 for axis in times.values())
 
+
+@pytest.mark.parametrize("kind", ["ranges", "marginals"])
+def test_a_release_of_days_without_bounds_says_what_is_counted_instead_and_that_works(home: Path, kind: str) -> None:
+    columns = ["free"] if kind == "ranges" else ["sex", "free"]
     desk = Desk(home)
-    with pytest.raises(Refusal, match=says) as refused:
-        desk.offered(HOME, asked("stays", columns))
-    mended = re.findall(
-        r"(extract\(.*?\) AS (\w+)|(?:CAST\(\S+ AS DATE\)|\S+) - DATE '\S+' AS (\w+))", refused.value.hint
-    )
-    assert len(mended) == (1 if columns[-1] == "free" else 2)  # which has no bounds to begin at
-    for select, *names in mended:
-        name, rest = "".join(names), columns[:-1]
-        desk.offered(HOME, asked(f"SELECT {', '.join([*rest, select])} FROM stays", [*rest, name]))
+    with pytest.raises(Refusal, match=r"'free' has (date|timestamp)s, and neither declared keys nor") as refused:
+        desk.offered(HOME, _released("stays", columns, kind))
+    [(select, name)] = re.findall(r"(extract\(.*?\) AS (\w+))", refused.value.hint)
+    rest = columns[:-1]
+    desk.offered(HOME, _released(f"SELECT {', '.join([*rest, select])} FROM stays", [*rest, name], kind))
+
+
+def _released(source: str, names: list[str], kind: str) -> ReleaseOrder:
+    return ReleaseOrder.of(source, Wish.read({"kind": kind, "columns": names, "epsilon": 1}))

@@ -42,6 +42,8 @@ from discreet.learn import (
     PrivateSearch,
     RandomForest,
     RandomForestClassifier,
+    RandomForestRegressor,
+    RegressionForest,
     RegressionTree,
     Ridge,
     RuleLearner,
@@ -127,6 +129,10 @@ EXAMPLES: dict[str, list[Any]] = {
     "random-forest-classifier": [
         RandomForest(("a",), "y", ONE, trees=2, max_depth=2, max_rows=2),
         RandomForest(("a", "b"), "y", ONE, RARE, trees=4, max_depth=3, neighbours=Replace("person")),
+    ],
+    "random-forest-regressor": [
+        RegressionForest(("a",), "y", ONE, trees=2, max_depth=2, max_rows=2),
+        RegressionForest(("a", "b"), "y", ONE, RARE, trees=4, max_depth=3, neighbours=Replace("person")),
     ],
     "decision-tree-classifier": [
         ClassificationTree(("a",), "y", ONE, max_depth=2, max_rows=2),
@@ -223,6 +229,7 @@ ESTIMATORS: list[Any] = [
     OfEffects(HUGE, bounds=(-10, 10), cuts=100, rounds=20),
     AdditiveRegressor(HUGE, bounds=(-10, 10), label_bounds=(-300, 300), cuts=100, rounds=20),
     OfForest(HUGE, bounds=(-6, 6), cuts=60),
+    RandomForestRegressor(HUGE, bounds=(-10, 10), label_bounds=(-300, 300), cuts=200),
     OfTree(HUGE, bounds=(-10, 10), cuts=200),
     DecisionTreeRegressor(HUGE, bounds=(-10, 10), label_bounds=(-300, 300), cuts=200),
     OfFunctional(HUGE, delta=0, bounds=(-10, 10), method="functional"),

@@ -68,7 +68,7 @@ def test_every_plan_costs_a_unit_no_more_than_was_paid(loss: dict[str, Any], who
     kinds = set()
     for size in (-1000, 0, 30, 100, 300, 1000, 10_000, 10**9):
         plan = learner.planned(size)
-        stages = [learner.first, *([] if plan.choice is None else [plan.choice])]
+        stages = [learner.stages.first, *([] if plan.choice is None else [plan.choice])]
         bought = plan.kept * (plan.count.of + plan.rounds * plan.sum.of)
         assert Fraction(999, 1000) * plan.fit.of < bought <= plan.fit.of
         assert (plan.choice is None) == (plan.kept == 8)

@@ -11,7 +11,7 @@ import pytest
 from doubles import Seeded
 
 from discreet.errors import Refusal
-from discreet.learn import RandomForest, RandomForestClassifier
+from discreet.learn import RandomForest, RandomForestClassifier, RandomForestRegressor, RegressionForest
 from discreet.learn.binned_rows import Cells, ClassTarget
 from discreet.learn.fit_in_stages import SIZE
 from discreet.learn.forest_learner import Shape, surprise
@@ -68,7 +68,7 @@ def test_all_its_trees_cost_a_unit_no_more_than_was_paid(loss: dict[str, Any], w
         trees, depth, price = mechanism.planned(size)
         grown.add((trees, depth))
         own = trees * price.of * (rows if price.pure else rows**2)
-        before = mechanism.first.of * (rows if mechanism.first.pure else rows**2)
+        before = mechanism.stages.first.of * (rows if mechanism.stages.first.pure else rows**2)
         if isinstance(paid, Approximate):
             assert before == SIZE * paid.epsilon
             rest = paid.epsilon - before
@@ -124,3 +124,45 @@ def test_what_makes_no_sense_is_refused() -> None:
     for given, said in (({"n_estimators": 1001}, "trees <= 1000"), ({"max_depth": 13}, "max_depth <= 12")):
         with pytest.raises(Refusal, match=said):
             RandomForestClassifier(1, classes=(0, 1), bounds=(0, 1), **given).fit([[0.0]], [0])  # type: ignore[arg-type]
+
+
+def test_numbers_cost_what_was_planned_for_as_many_parts_as_a_row_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each tree buys sums that a row moves by all of its parts; together no more than was paid."""
+    paid: list[tuple[Fraction, int]] = []
+    noisy = RowPrice.noisy
+
+    def adds(price: RowPrice, sums: Any, unit: int, rng: Any) -> list[int]:  # noqa: ANN401
+        paid.append((price.of, unit))
+        return noisy(price, sums, unit, rng)
+
+    monkeypatch.setattr(RowPrice, "noisy", adds)
+    columns = [Column("a", bounds=(0, 9), step=1), Column("y", bounds=(-20, 30), step=1)]
+    table = Frame.of({"a": range(10), "y": range(10)}, *columns)
+    RegressionForest(("a",), "y", ONE)(table, rng=Seeded(2))
+    assert len(paid) > 3
+    assert {unit for _, unit in paid} == {1, 50}
+    assert Fraction(999, 1000) < sum(price for price, _ in paid) <= 1
+
+
+@pytest.mark.parametrize("price", [{}, {"delta": "1e-6"}, {"epsilon": None, "rho": "0.05"}])
+def test_at_a_price_people_pay_it_predicts_numbers(price: dict[str, Any]) -> None:
+    rng = np.random.default_rng(4)
+    x = rng.uniform(0, 9, (6000, 2))
+    y = np.where(x[:, 0] > 3, 6.0, -2.0) + np.where(x[:, 1] > 5, 2.0, 0.0)
+    forest = RandomForestRegressor(**price, bounds=(0, 9), label_bounds=(-5, 10)).fit(x, y)
+    assert forest.score(x, y) > 0.5
+    told = forest.predict([[0.0, 0.0], [99.0, np.nan], [9.0, 9.0]])
+    assert np.all((told >= -5) & (told <= 10))
+
+
+def test_without_noise_rows_that_share_a_leaf_say_what_they_are() -> None:
+    """One column that every split cuts: leaves of one value each, of which a row is alone; a quarter more than that."""
+    x, y = np.repeat([[0.0], [9.0]], 500, axis=0), np.repeat([2.0, 6.0], 500)
+    forest = RandomForestRegressor(HUGE, bounds=(0, 9), label_bounds=(0, 10), cuts=1).fit(x, y)
+    assert forest.predict([[0.0], [9.0]]) == pytest.approx([4 - 2.5, 4 + 2.5], abs=0.01)
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_few_rows_are_fitted_like_any(n: int) -> None:
+    forest = RandomForestRegressor(1, bounds=(0, 5), label_bounds=(0, 1)).fit(np.ones((n, 2)), [0.5] * n)
+    assert np.isfinite(forest.predict([[1.0, 2.0], [np.nan, 3.0]])).all()

@@ -180,6 +180,7 @@ def test_a_wish_that_makes_no_sense_is_refused_before_anything_is_paid(home: Pat
         ("k-means", {"features": ["region"], "clusters": 2}),
         ("decision-tree-classifier", {"features": ["days"], "label": "cost"}),
         ("decision-tree-regressor", {"features": ["days"], "label": "region"}),
+        ("random-forest-regressor", {"features": ["days"], "label": "region"}),
     ],
 )
 def test_what_public_facts_forbid_is_refused_before_it_is_paid_and_puts_nobody_on_hold(

@@ -199,3 +199,9 @@ def test_rows_of_no_class_or_without_a_number_are_in_no_sum() -> None:
     assert np.ravel(told.means) == pytest.approx([1.0, 2.0], abs=1e-6)
     assert told.shares == pytest.approx((0.5, 0.5), abs=1e-6)
     assert NaiveBayes(("a",), "y", ONE).neighbours == AddRemove()
+
+
+def test_the_functional_mechanism_refuses_corners_by_name() -> None:
+    given: dict[str, Any] = {"classes": (0, 1), "bounds": (-1, 1), "method": "functional"}
+    with pytest.raises(Refusal, match="no corners, got l1=3"):
+        LogisticRegression(**given, l1=3).fit([[0.5]], [1])

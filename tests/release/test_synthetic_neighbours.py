@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from doubles import Seeded
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from discreet.declared.group_key import Type
 from discreet.mechanisms import Column, Frame
 from discreet.mechanisms.registry import Plain
 from discreet.mechanisms.stages import Stage
@@ -17,17 +19,22 @@ from discreet.release import SyntheticRelease, Wish, publication
 
 JOB, PAY = Column("job", keys=("nurse", "baker", "cook")), Column("pay", bounds=(0, 500), step=1)
 FLAG = Column("flag", keys=(False, True))
-COLUMNS = JOB, PAY, FLAG
+DAY = Column("day", Type.DATE, bounds=(20_454, 20_543))  # the first days of 2026
+COLUMNS = JOB, PAY, FLAG, DAY
 ONE = st.tuples(
     st.sampled_from(["nurse", "baker", "cook", "spy", None]),
     st.sampled_from([0, 3, 77, 499, 500, 10**9, -4, None, float("nan")]),
     st.sampled_from([True, False, None]),
+    st.sampled_from([date(2026, 1, 1), date(2026, 3, 31), date(2031, 5, 5), date(1, 1, 1), "2026-02-03", None, 3]),
 )
 PARTS: dict[str, dict[str, Any]] = {
-    "clique-tree": {"bins": {"pay": "private:5"}, "never": "job=cook & flag=true"},
-    "mst": {"bins": {"pay": 12}, "follows": {"flag": "job: nurse>true"}},
+    "clique-tree": {"bins": {"pay": "private:5", "day": "week"}, "never": "job=cook & flag=true"},
+    "mst": {"bins": {"pay": 12, "day": "private:4"}, "follows": {"flag": "job: nurse>true"}},
     "independent": {"bins": {"pay": "private"}},
-    "direct": {"bins": {"pay": "0:500:100"}, "never": [{"job": ["baker", "cook"], "flag": "false"}]},
+    "direct": {
+        "bins": {"pay": "0:500:100", "day": "2026-01-01,2026-02-01,2026-03-01"},
+        "never": [{"job": ["baker", "cook"], "flag": "false"}],
+    },
 }
 
 
@@ -62,7 +69,7 @@ def test_two_neighbours_that_told_the_same_are_released_alike(
 ) -> None:
     """What is known beforehand is equal; and the second release, given what the first was told, is equal too."""
     left, right = frame(others), frame([*others, *unit])
-    wish = Wish.of("synthetic", ("job", "pay", "flag"), rho="0.3", method=method, rows=25, **PARTS[method])
+    wish = Wish.of("synthetic", ("job", "pay", "flag", "day"), rho="0.3", method=method, rows=25, **PARTS[method])
     plans: list[Any] = [publication(each, wish) for each in (left, right)]
     assert plans[0] == plans[1]
     assert plans[0].preview == plans[1].preview
@@ -82,3 +89,4 @@ def test_two_neighbours_that_told_the_same_are_released_alike(
         assert set(rows["job"].to_pylist()) <= {"nurse", "baker", "cook", None}
         pays = rows["pay"].drop_null().to_numpy()
         assert np.all((pays >= 0) & (pays <= 500))
+        assert all(date(2026, 1, 1) <= day <= date(2026, 3, 31) for day in rows["day"].drop_null().to_pylist())

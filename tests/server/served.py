@@ -101,7 +101,9 @@ def served(home: Path, *options: str, doors: Sequence[str] = ("http",), cold: bo
     """A server of a home, stopped in the end. It is forked from a process that is warm, unless it shall be cold."""
     addresses = {name: "127.0.0.1:0" if name in doors else "off" for name in ("http", "pg")}
     command = ["serve", "--home", str(home), *options]
-    command += [part for name, address in addresses.items() for part in (f"--{name}", address)]
+    command += [
+        part for name, address in addresses.items() for part in (f"--{name}", address) if f"--{name}" not in options
+    ]
     journal = home.with_name(f"{home.name}.journal")
     with journal.open("a") as log:
         process = _cold(command, log) if cold else started(command, log.fileno())

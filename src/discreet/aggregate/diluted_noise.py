@@ -92,11 +92,11 @@ class DilutedGeometric:
         rate = 1 / float(self.scale)
 
         def bound(at: float) -> float:
-            tilt = at * rate  # in (0, rate): Chernoff's bound holds for each, so the search need not be exact
-            growth = math.expm1(_moment(rate, tilt)) * float(self.chance)
+            tilt = math.exp(at) * rate  # in (0, rate): Chernoff's bound holds for each, so the search need not be exact
+            growth = _growth(rate, tilt) * float(self.chance)
             return (math.log(2) - math.log(rare) + self.people * math.log1p(growth)) / tilt
 
-        best = minimize_scalar(bound, bounds=(1e-9, 1 - 1e-9), method="bounded").x
+        best = minimize_scalar(bound, bounds=(math.log(1e-12), -1e-9), method="bounded").x
         return math.ceil(bound(float(best)) * _SURE)
 
 
@@ -109,10 +109,14 @@ def honest_of(people: int, share_of: Number) -> int:
 
 
 def geometric_variance(rate: float) -> float:
-    """Of Pr[n] ∝ exp(−rate |n|): 2α/(α − 1)² with α = exp(rate)."""
-    return 1 / (2 * math.sinh(rate / 2) ** 2)
+    """Of Pr[n] ∝ exp(−rate |n|): 2q/(1 − q)² with q = exp(−rate)."""
+    return 2 * math.exp(-rate) / math.expm1(-rate) ** 2
 
 
-def _moment(rate: float, tilt: float) -> float:
-    """ln E exp(tilt · n) of discrete Laplace noise: (1 − q)² / ((1 − q e^t)(1 − q e^{−t})), q = exp(−rate)."""
-    return 2 * math.log(-math.expm1(-rate)) - math.log(-math.expm1(tilt - rate)) - math.log(-math.expm1(-tilt - rate))
+def _growth(rate: float, tilt: float) -> float:
+    """E exp(tilt · n) − 1 of discrete Laplace noise: q e^t (1 − e^{−t})² / ((1 − q e^t)(1 − q e^{−t})), q = exp(−rate).
+
+    Nothing is taken away from what is nearly the same, so doubles hold it however small it is.
+    """
+    square = math.exp(tilt - rate) * math.expm1(-tilt) ** 2
+    return square / (math.expm1(tilt - rate) * math.expm1(-tilt - rate))

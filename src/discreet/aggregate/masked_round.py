@@ -2,16 +2,17 @@
 
 hello      two public keys of this epoch, signed
 boxes      for every other person, sealed: shares of the secret of one's masks and of the seed of one's own mask
-upload     the number under all masks, and a signed word about whom they are shared with
+upload     the number or the vector under all masks, and a signed word about whom they are shared with
 agreement  a signed word about who survived
 shares     of the seeds of those who survived, of the mask secrets of those who did not: never both
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
@@ -21,13 +22,14 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from discreet.aggregate.cancelling_keys import public_key
-from discreet.aggregate.gaussian_shares import within
 from discreet.aggregate.masked_sum import MODULUS, MaskedSum
 from discreet.aggregate.sent_epochs import Outbox
 from discreet.aggregate.shamir import WIDTH, joined, split
 from discreet.errors import Refusal
 from discreet.ledger.signed_head import genuine, public_part
 from discreet.noise import SECURE, Entropy
+
+Words = np.ndarray[tuple[int], np.dtype[np.uint64]]  # added up modulo 2^64
 
 _MASK, _BOX = b"discreet-masked-sum-mask\0", b"discreet-masked-sum-box\0"
 _NONCE = bytes(12)  # each key seals one message
@@ -45,9 +47,9 @@ class Hello:
 
 @dataclass(frozen=True)
 class Upload:
-    """A number under its masks, and a signature of those with whom they are shared."""
+    """One number or those of a vector under their masks, and a signature of those with whom they are shared."""
 
-    number: int
+    numbers: tuple[int, ...]
     signature: str
 
 
@@ -107,23 +109,23 @@ class Member:
             if other != self.place
         }
 
-    def upload(self, value: int, boxes: Mapping[int, bytes]) -> Upload:
-        """The third: the number, masked with everybody whose box arrived. It is on the disk before it leaves."""
-        within(value, self.task.limit)  # a slip of the finger does not end the epoch
+    def upload(self, value: int | Sequence[int], boxes: Mapping[int, bytes]) -> Upload:
+        """The third: the value, masked with everybody whose box arrived. It is on the disk before it leaves."""
+        self.task.noise.fits(value)  # a slip of the finger does not end the epoch
         self._now(1)
         self._enough(len(boxes) + 1)
         for other, content in boxes.items():
             if other == self.place or other not in self._hellos:
                 raise Refusal(f"there is no box from person {other} to person {self.place}")
             self._held[other] = _unpaired(self._opened(other, content))
-        total = self.task.noise.number(value, rng=self.rng) + _stream(self._seed)
+        total = _words(self.task.noise.numbers(value, rng=self.rng)) + _stream(self._seed, self.task.width)
         for other in boxes:
-            mask = _mask(self._masks, self._hellos[other].masks, self.epoch)
-            total += mask if self.place < other else -mask
+            mask = _mask(self._masks, self._hellos[other].masks, self.epoch, self.task.width)
+            total = total + mask if self.place < other else total - mask
         self.outbox.unsent(self.epoch)
-        self.outbox.keep(self.epoch, (total % MODULUS).to_bytes(8, "big"))
+        self.outbox.keep(self.epoch, total.astype(">u8").tobytes())
         self._step = 2
-        return Upload(total % MODULUS, self._signed("masked with", people=sorted(self._held)))
+        return Upload(tuple(total.tolist()), self._signed("masked with", people=sorted(self._held)))
 
     def agreement(self, uploads: Mapping[int, str]) -> str:
         """The fourth: one's word on who survived, given the signatures of their uploads."""
@@ -182,7 +184,7 @@ class Member:
 
 def added_up(
     task: MaskedSum, epoch: int, hellos: Mapping[int, Hello], uploads: Mapping[int, Upload], told: Mapping[int, Shares]
-) -> int:
+) -> tuple[int, ...]:
     """What the numbers of all survivors add up to without masks, modulo 2^64: the aggregator's part."""
     if len(uploads) < task.minimum:
         raise Refusal(f"{len(uploads)} people survived, and noise was measured for {task.minimum}")
@@ -192,29 +194,35 @@ def added_up(
     failures = set(next(iter(some.values())).secrets)
     if any(set(shares.seeds) != set(uploads) or set(shares.secrets) != failures for shares in some.values()):
         raise Refusal("people told shares of other people than those who uploaded", hint="somebody told a wrong list")
-    total = sum(upload.number for upload in uploads.values())
-    for place in uploads:
+    if any(len(upload.numbers) != task.width for upload in uploads.values()):
+        raise Refusal(f"expected {task.width} numbers of each person", hint="somebody sent more or fewer")
+    total = _words([0] * task.width)
+    for place, upload in uploads.items():
         seed = joined({teller: shares.seeds[place] for teller, shares in some.items()})
-        total -= _stream(seed.to_bytes(WIDTH, "big")[-32:])
+        total = total + _words(upload.numbers) - _stream(seed.to_bytes(WIDTH, "big")[-32:], task.width)
     for failed in sorted(failures):
         secret = joined({teller: shares.secrets[failed] for teller, shares in some.items()})
         key = X25519PrivateKey.from_private_bytes(secret.to_bytes(WIDTH, "big")[-32:])
         if public_key(key).hex() != hellos[failed].masks:
             raise Refusal(f"the shares of person {failed} do not fit together", hint="somebody told a wrong one")
         for place in uploads:
-            mask = _mask(key, hellos[place].masks, epoch)
-            total -= mask if place < failed else -mask
-    return total % MODULUS
+            mask = _mask(key, hellos[place].masks, epoch, task.width)
+            total = total - mask if place < failed else total + mask
+    return tuple(total.tolist())
 
 
-def _mask(own: X25519PrivateKey, other: str, epoch: int) -> int:
-    """What two people share: 64 bits of AES in counter mode."""
-    return _stream(_derived(own, other, _MASK + epoch.to_bytes(8, "big")))
+def _words(numbers: Iterable[int]) -> Words:
+    return np.array([number % MODULUS for number in numbers], dtype=np.uint64)
 
 
-def _stream(key: bytes) -> int:
+def _mask(own: X25519PrivateKey, other: str, epoch: int, width: int) -> Words:
+    """What two people share: 64 bits of AES in counter mode for each number."""
+    return _stream(_derived(own, other, _MASK + epoch.to_bytes(8, "big")), width)
+
+
+def _stream(key: bytes, width: int) -> Words:
     encryptor = Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor()
-    return int.from_bytes(encryptor.update(bytes(8)), "big")
+    return np.frombuffer(encryptor.update(bytes(8 * width)), dtype=">u8").astype(np.uint64)
 
 
 def _derived(own: X25519PrivateKey, other: str, context: bytes) -> bytes:

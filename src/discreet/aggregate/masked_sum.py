@@ -27,7 +27,8 @@ class MaskedSum:
 
     A sum is read if `minimum` people or more survive until the end, and not otherwise; noise is measured so that the
     honest among so few are enough. `colluders` is the most people who work with the aggregator; any `threshold` people
-    together can take off a mask.
+    together can take off a mask. With a `dimension`, values are vectors of so many whole numbers, of length `limit` at
+    most.
 
     Guarantee: whoever sees everything that is sent, and the secrets of up to `colluders` people, learns of one of the
         others no more than `privacy` says, as far as he can compute: computational differential privacy (Mironov,
@@ -46,6 +47,7 @@ class MaskedSum:
     colluders: int
     threshold: int
     epochs: int = 1
+    dimension: int = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rho", positive(self.rho, "rho"))
@@ -78,11 +80,13 @@ class MaskedSum:
         failures: Number = "0.2",
         colluders: Number = "0.2",
         epochs: int = 1,
+        dimension: int = 0,
     ) -> MaskedSum:
         """The one for the largest shares of people who fail and who work with the aggregator."""
         keys = tuple(people)
         bad, gone = (math.floor(nonnegative(part, "a share of people") * len(keys)) for part in (colluders, failures))
-        return cls(name, keys, limit, Fraction(rho), len(keys) - gone, bad, (len(keys) + bad) // 2 + 1, epochs)
+        enough = (len(keys) + bad) // 2 + 1
+        return cls(name, keys, limit, Fraction(rho), len(keys) - gone, bad, enough, epochs, dimension)
 
     @property
     def privacy(self) -> Concentrated:
@@ -97,12 +101,17 @@ class MaskedSum:
     @cached_property
     def noise(self) -> GaussianShares:
         """What each person adds to the value."""
-        return GaussianShares(self.rho, len(self.people), self.honest, self.limit)
+        return GaussianShares(self.rho, len(self.people), self.honest, self.limit, self.dimension)
 
-    def decoded(self, total: int) -> Fraction:
-        """The sum with its noise, from what numbers without masks add up to."""
-        centred = (total + MODULUS // 2) % MODULUS - MODULUS // 2
-        return Fraction(centred, 1 << self.noise.places)
+    @property
+    def width(self) -> int:
+        """How many numbers a person sends."""
+        return max(1, self.dimension)
+
+    def decoded(self, totals: Iterable[int]) -> tuple[Fraction, ...]:
+        """The sum with its noise, one number or those of a vector, from what numbers without masks add up to."""
+        centred = [(total + MODULUS // 2) % MODULUS - MODULUS // 2 for total in totals]
+        return tuple(Fraction(each, 1 << self.noise.places) for each in centred)
 
     def statement(self, kind: str, epoch: int, **said: object) -> bytes:
         """The bytes under a signature: what kind of statement, in which epoch of which task, and what is said."""

@@ -71,7 +71,7 @@ def _some_fail(folder: Path) -> Iterator[str]:
     }
     agreements = {one.place: one.agreement({place: each.signature for place, each in sent.items()}) for one in left}
     told = {one.place: one.shares(agreements) for one in left}
-    total = task.decoded(added_up(task, 0, hellos, sent, told))
+    (total,) = task.decoded(added_up(task, 0, hellos, sent, told))
     yield f"   the sum that is read is {float(total):.0f}"
     spread = task.noise.deviation_of(len(left))
     yield f"   (in truth {sum(values[2:])} of {len(left)} houses; the noise has a deviation of {spread:.0f})"

@@ -25,15 +25,17 @@ _NUMBERS = {  # of each scheme: what stands in the document beside the price
     "diluted": ("epsilon", "delta", "honest"),
     "gaussian": ("rho", "honest"),
     "masked": ("rho", "minimum", "colluders", "threshold"),
+    "vector": ("rho", "minimum", "colluders", "threshold", "dimension"),
 }
 
 
 @dataclass(frozen=True)
 class SumTask(SignedTask):
-    """What is added up, in how many epochs, by which scheme: diluted, gaussian or masked.
+    """What is added up, in how many epochs, by which scheme: diluted, gaussian, masked or vector.
 
     `people` are public keys in hex: where everybody is needed, those of X25519, the aggregator's first; of a masked sum
-    those that sign. `parameters` are numbers as texts. Whoever takes part checks that their own key is among these.
+    and one of vectors those that sign. `parameters` are numbers as texts. Whoever takes part checks that their own key
+    is among these.
     """
 
     mark: ClassVar[bytes] = b"discreet-sum\0"
@@ -100,7 +102,7 @@ class SumTask(SignedTask):
 
     def exponent(self, own: X25519PrivateKey) -> int:
         """That of the holder of a key, who is one of the people or the aggregator, where everybody is needed."""
-        if self.scheme == "masked":
+        if self.scheme in ("masked", "vector"):
             raise Refusal("people of a masked sum have no exponents", hint="take part as a Member")
         return agreed(own, [bytes.fromhex(one) for one in self.people], self.digest)
 

@@ -7,17 +7,25 @@ sampled: `enumerated` works the loss out exactly. What is too large to be run tw
 audit shows that something is private; that takes a proof.
 """
 
+from discreet.audit.anytime import audit_until as audit_until
 from discreet.audit.claim import Specimen as Specimen
 from discreet.audit.exact import Enumeration as Enumeration
 from discreet.audit.exact import enumerated as enumerated
 from discreet.audit.game import Game as Game
+from discreet.audit.game import Round as Round
 from discreet.audit.game import bound as bound
+from discreet.audit.game import dealt as dealt
 from discreet.audit.game import play as play
+from discreet.audit.model_canaries import audit_model as audit_model
+from discreet.audit.model_canaries import one_hot as one_hot
 from discreet.audit.one_run import OneRun as OneRun
 from discreet.audit.one_run import audit_one_run as audit_one_run
 from discreet.audit.one_run import one_run_bound as one_run_bound
 from discreet.audit.probability_bounds import at_least as at_least
 from discreet.audit.probability_bounds import at_most as at_most
+from discreet.audit.question import Question as Question
+from discreet.audit.question import questioned as questioned
+from discreet.audit.timing import Timed as Timed
 from discreet.audit.trial import Hits as Hits
 from discreet.audit.trial import Verdict as Verdict
 from discreet.audit.trial import audit as audit

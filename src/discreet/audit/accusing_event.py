@@ -56,12 +56,13 @@ class Event:
 
 @dataclass(frozen=True, eq=False)
 class Accusation:
-    """An event, what it promises to gain, about how often it will be seen on either side, and if all runs raised."""
+    """An event, what it promises to gain, how often it will be seen on either side `of` so many, and if all raised."""
 
     event: Event
     gain: float
     likely: float
     unlikely: float
+    of: int
     raised: Raised | None = None
 
 
@@ -149,7 +150,7 @@ def _tails(score: Score, left: Sample, right: Sample, gain: Gain, expected: Expe
             gains = gain(likely, unlikely, expected.size)
             at = int(np.argmax(np.nan_to_num(gains, nan=-np.inf)))
             event = Event(left.features, score, float(thresholds[at]), above, first == 0, form(left.outputs))
-            yield Accusation(event, float(gains[at]), float(likely[at]), float(unlikely[at]))
+            yield Accusation(event, float(gains[at]), float(likely[at]), float(unlikely[at]), expected.size)
 
 
 def _in_tail(ordered: Reals, thresholds: Reals, *, above: bool) -> Counts:

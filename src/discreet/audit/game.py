@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from discreet.audit.accusing_event import accuse, heard
 from discreet.audit.claim import neighbouring
-from discreet.audit.outputs import draw
+from discreet.audit.outputs import draw, once
 from discreet.audit.probability_bounds import HitCounts, at_least, at_most
 from discreet.exact import HALF, Number, count, share
 from discreet.interval import log
@@ -90,17 +90,31 @@ def play(  # noqa: PLR0913  # the rules of the game
     left, right = draw(mechanism, two.left, tails, rng=rng), draw(mechanism, two.right, total - tails, rng=rng)
     hits = [event.hits(side) if len(side) else 0 for side in (left, right)]
     wins = hits[0] + len(right) - hits[1] if event.left_is_likelier else hits[1] + len(left) - hits[0]
-    promise = getattr(mechanism, "privacy", None) if claim is None else claim
-    return Game(
-        two,
-        f"{'left' if event.left_is_likelier else 'right'} if {event}",
-        total,
-        wins,
-        at_least(wins, total, (1 - trust) / 2),
-        at_most(wins, total, (1 - trust) / 2),
-        None if promise is None else bound(promise),
-        trust,
-    )
+    guess = f"{'left' if event.left_is_likelier else 'right'} if {event}"
+    return scored(two, guess, wins, total, getattr(mechanism, "privacy", None) if claim is None else claim, trust)
+
+
+@dataclass(frozen=True)
+class Round:
+    """One round, as Alice knows it: what Bob sees, and on which input she ran the mechanism."""
+
+    output: object
+    right: bool
+
+
+def dealt(mechanism: Callable[..., object], pair: Pair[Any], *, rng: Entropy = SECURE) -> Round:
+    """A round for somebody who guesses by hand: Alice tosses a coin and runs the mechanism."""
+    coin = bool(flips(HALF, 1, rng=rng)[0])
+    return Round(once(mechanism, pair.right if coin else pair.left, rng=rng), coin)
+
+
+def scored(  # noqa: PLR0913, PLR0917  # what a game is made of
+    pair: Pair[Any], guess: str, wins: int, rounds: int, promise: Loss | None, confidence: Number = Fraction(99, 100)
+) -> Game:
+    """So many rounds won, with the limits on the chance of who guessed so, and what the promise allows."""
+    trust = share(confidence, "confidence")
+    low, high = at_least(wins, rounds, (1 - trust) / 2), at_most(wins, rounds, (1 - trust) / 2)
+    return Game(pair, guess, rounds, wins, low, high, None if promise is None else bound(promise), trust)
 
 
 def _lead(likely: HitCounts, unlikely: HitCounts, size: int) -> NDArray[np.float64]:

@@ -245,7 +245,12 @@ def draw(mechanism: Callable[..., object], data: object, size: int, *, rng: Entr
     return _singly(mechanism, data, size, rng)
 
 
-def _singly(mechanism: Callable[..., object], data: object, size: int, rng: Entropy) -> Outputs:
+def once(mechanism: Callable[..., object], data: object, *, rng: Entropy = SECURE) -> object:
+    """One output, or how it raised."""
+    return _singly(mechanism, data, 1, rng)[0]
+
+
+def _singly(mechanism: Callable[..., object], data: object, size: int, rng: Entropy) -> list[object]:
     call = (lambda: mechanism(data, rng=rng)) if _takes_rng(mechanism) else (lambda: mechanism(data))
     return [_output(call) for _ in range(size)]
 

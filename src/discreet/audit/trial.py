@@ -66,6 +66,7 @@ class Verdict:
     samples: int  # runs on either side, those that chose the event included
     silent: tuple[str, ...] = ()  # the pairs on which every run raised, of which nothing can be said
     constant: str | None = None  # what every run that was to prove told
+    coins: str = ""  # whose
 
     def __str__(self) -> str:
         at = f" at δ = {spoken(self.delta, 3)}" if self.delta else ""
@@ -80,6 +81,8 @@ class Verdict:
             f"seen on {_short(self.pair.left)}: {self.left}; on {_short(self.pair.right)}: {self.right}",
             f"neighbours: {self.pair.why}",
         ]
+        if self.coins:
+            lines.append(f"coins: {self.coins}")
         if not self.refuted:
             lines.append(self._power())
         if self.constant is not None and not self.refuted:
@@ -210,7 +213,7 @@ def audit(  # noqa: PLR0913  # what is audited, against what, and how hard
     Proof: the runs that prove are made after pair, event and test are fixed. There is one event and one test, so
         nothing is left to correct for (docs/proofs/audit.md).
     """
-    known, promise, risk = neighbouring(mechanism, pairs), _claim(mechanism, claim), share(alpha, "alpha")
+    known, promise, risk = neighbouring(mechanism, pairs), claim_of(mechanism, claim), share(alpha, "alpha")
     half = count(samples, "samples", least=LEAST_SAMPLES * len(known)) // 2
     proof = samples - half
     promised = points(promise, proof)
@@ -227,7 +230,7 @@ def audit(  # noqa: PLR0913  # what is audited, against what, and how hard
     verdict = judged(
         promise, promised, pair, accusation.event, left=left, right=right, alpha=risk, samples=samples, by_odds=by_odds
     )
-    return _told(verdict, known, accused)
+    return _told(replace(verdict, coins=coins_of(rng)), known, accused)
 
 
 def _told(verdict: Verdict, known: list[Pair[Any]], accused: list[Accusation]) -> Verdict:
@@ -237,6 +240,11 @@ def _told(verdict: Verdict, known: list[Pair[Any]], accused: list[Accusation]) -
     if len(silent) == len(known):
         heard(accused[0])
     return replace(verdict, silent=silent)
+
+
+def coins_of(rng: Entropy) -> str:
+    """Where the coins came from, for whoever wants to see the same again."""
+    return "the operating system's; there is no seed to repeat them by" if rng is SECURE else f"of {rng!r}"
 
 
 def insist(  # noqa: PLR0913  # those of `audit`, and how long
@@ -265,7 +273,8 @@ def insist(  # noqa: PLR0913  # those of `audit`, and how long
         samples *= 2
 
 
-def _claim(mechanism: Audited, claim: Loss | None) -> Loss:
+def claim_of(mechanism: Audited, claim: Loss | None) -> Loss:
+    """The claim that is given, else the mechanism's own."""
     promise = getattr(mechanism, "privacy", None) if claim is None else claim
     if not hasattr(promise, "delta_at"):
         raise Refusal(f"{mechanism!r} claims nothing that can be audited", hint="pass claim=Pure(1), say")

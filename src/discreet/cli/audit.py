@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
-import sys
 from collections.abc import Callable
 from fractions import Fraction
-from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet.cli.options import NoHome, new_app, option
+from discreet.cli.options import Many, NoHome, new_app, option
+from discreet.cli.options import pairs as column_values
 from discreet.cli.printing import AsFormat, Format, busy, print_csv, print_json
 from discreet.errors import Refusal
 from discreet.exact import exact
 
 if TYPE_CHECKING:
-    from discreet.audit import Verdict
+    from discreet.audit import OneRun, Verdict
     from discreet.privacy.loss import Loss
 
 app = new_app()
@@ -32,7 +31,8 @@ def audit(  # noqa: PLR0913  # one option for each thing that an audit rests on
     target: Annotated[
         str,
         typer.Argument(
-            metavar="TARGET", help="MODULE:NAME, zoo:NAME, or the name of a registered mechanism, with --parameters."
+            metavar="TARGET",
+            help="MODULE:NAME, zoo:NAME, 'sql:SELECT …', model:ESTIMATOR, or the name of a registered mechanism.",
         ),
     ],
     *,
@@ -43,10 +43,19 @@ def audit(  # noqa: PLR0913  # one option for each thing that an audit rests on
         list[str] | None,
         option("JSON", "Neighbouring inputs [LEFT, RIGHT]. May be given again."),
     ] = None,
-    parameters: Annotated[str | None, option("JSON", "The parameters of a registered mechanism.")] = None,
-    samples: Annotated[int, option("N", "How often to run it on each input.")] = 100_000,
+    parameters: Annotated[str | None, option("JSON", "The parameters of a registered mechanism or a model.")] = None,
+    samples: Annotated[int | None, option("N", "How often to run it on each input: 100000, or 200 questions.")] = None,
     alpha: Annotated[str, option("A", "The risk of refuting a true claim.")] = "1e-6",
     budget: Annotated[str | None, option("60s", "Go on with ever more runs until refuted, or for so long.")] = None,
+    time: Annotated[bool, typer.Option("--time", help="Look at how long each run takes, too; needs --budget.")] = False,
+    canaries: Annotated[int, option("N", "How many people a model is trained on, or half of them.")] = 200,
+    rows: Annotated[Path | None, option("FILE", "Made-up rows for a question; the file's name is the table's.")] = None,
+    unit: Annotated[str | None, option("COLUMN", "Whose the rows are.")] = None,
+    without: Annotated[str | None, option("WHOM", "The unit whose rows the neighbouring table lacks.")] = None,
+    max_rows: Annotated[int | None, option("N", "As `discreet add` declares it.")] = None,
+    max_groups: Annotated[int | None, option("N", "As `discreet add` declares it.")] = None,
+    bounds: Annotated[Many, option("COL=LO:HI", "As `discreet add` declares them.")] = None,
+    keys: Annotated[Many, option("COL=a,b,c", "As `discreet add` declares them.")] = None,
     _home: NoHome = None,
     form: AsFormat = Format.table,
 ) -> None:
@@ -54,53 +63,71 @@ def audit(  # noqa: PLR0913  # one option for each thing that an audit rests on
 
     It prints what is proven, the event that proves it, and what could have been detected. Not refuted is not proven.
     """
-    from discreet.audit import audit as tried
-    from discreet.audit import insist
+    from discreet.cli.audit_target import Rows, opened
 
-    mechanism, promise = _mechanism(target, parameters), _claimed(claim)
-    pairs = [_read_pair(text) for text in pair] if pair else None
-    with busy("running the mechanism"):
-        if budget is None:
-            verdict = tried(mechanism, pairs, promise, samples=samples, alpha=alpha)
-        else:
-            verdict = insist(mechanism, pairs, promise, seconds=_read_seconds(budget), samples=samples, alpha=alpha)
+    promise = claimed(claim)
+    if target.startswith("model:"):
+        _print_one_run(_trained(target, parameters, promise, canaries, alpha), form)
+        return
+    pairs = [pair_of(text) for text in pair] if pair else None
+    declared = declarations(max_rows, max_groups, bounds, keys)
+    runs = (200 if target.startswith("sql:") else 100_000) if samples is None else samples
+    source = Rows(rows, unit, without, declared)
+    with busy("running the mechanism"), opened(target, parameters, source, promise) as mechanism:
+        verdict = _tried(
+            mechanism, pairs, promise, runs, alpha, None if budget is None else _read_seconds(budget), time
+        )
     _print(verdict, form)
 
 
-def _mechanism(target: str, parameters: str | None) -> Callable[..., Any]:
-    module, colon, name = target.partition(":")
-    if not colon:
-        return _registered(target, parameters)
-    if parameters is not None:
-        raise Refusal(f"--parameters is for registered mechanisms, and {target!r} is not a name of one")
-    if module == "zoo":
-        from discreet.audit import ZOO
+def _tried(  # noqa: PLR0913, PLR0917  # the options, as they were read
+    mechanism: Callable[..., Any],
+    pairs: list[tuple[Any, Any]] | None,
+    promise: Loss | None,
+    runs: int,
+    alpha: str,
+    seconds: float | None,
+    time: bool,  # noqa: FBT001
+) -> Verdict:
+    from discreet.audit import Timed, audit_until, insist
+    from discreet.audit import audit as tried
 
-        if name not in ZOO:
-            raise Refusal(f"the zoo has no {name!r}", hint=f"it has {', '.join(ZOO)}")
-        return ZOO[name]
-    sys.path.insert(0, "")  # the folder one stands in, as `python -m` does
-    try:
-        named = getattr(import_module(module), name)
-    except (ImportError, AttributeError) as missing:
-        raise Refusal(f"cannot find {target!r}: {missing}", hint="write MODULE:NAME, as in survey:count") from None
-    if not callable(named) or isinstance(named, type):
-        raise Refusal(f"expected {target!r} to be a mechanism or a function, got {type(named).__name__}")
-    return named  # type: ignore[no-any-return]
-
-
-def _registered(name: str, parameters: str | None) -> Callable[..., Any]:
-    from discreet.mechanisms.registry import rebuilt
-
-    for room in ("mechanisms", "local", "release"):
-        import_module(f"discreet.{room}")  # they register themselves
-    values = _json(parameters, "--parameters") if parameters else {}
-    if not isinstance(values, dict):
-        raise Refusal(f"--parameters takes a JSON object, got {parameters}")
-    return rebuilt(name, values)  # type: ignore[no-any-return]
+    if time:
+        if seconds is None:
+            raise Refusal("--time needs --budget: such an audit goes on until it refutes", hint="say --budget 60s")
+        return audit_until(Timed(mechanism), pairs, promise, seconds=seconds, samples=runs, alpha=alpha)
+    if seconds is None:
+        return tried(mechanism, pairs, promise, samples=runs, alpha=alpha)
+    return insist(mechanism, pairs, promise, seconds=seconds, samples=runs, alpha=alpha)
 
 
-def _claimed(text: str | None) -> Loss | None:
+def declarations(max_rows: int | None, max_groups: int | None, bounds: Many, keys: Many) -> dict[str, Any]:
+    """What is declared of made-up rows, for `Declared`."""
+    from discreet.cli.tables import interval_of, listed
+
+    return {
+        "max_rows": max_rows,
+        "max_groups": max_groups,
+        "bounds": {column: interval_of(column, text) for column, text in column_values(bounds, "--bounds")},
+        "keys": {column: listed(text) for column, text in column_values(keys, "--keys")},
+    }
+
+
+def _trained(target: str, parameters: str | None, promise: Loss | None, canaries: int, alpha: str) -> OneRun:
+    from discreet.audit import audit_model, one_hot
+    from discreet.cli.audit_target import estimator
+
+    if promise is None:
+        raise Refusal("a model needs a claim", hint="say --claim epsilon=1, as it is trained with")
+    if not 2 <= canaries <= 4096:
+        raise Refusal(f"--canaries takes from 2 to 4096, got {canaries}")
+    rows, labels = one_hot(canaries)
+    model = estimator(target.partition(":")[2], parameters)
+    with busy("training the model"):
+        return audit_model(model, rows, labels, promise, alpha=alpha)
+
+
+def claimed(text: str | None) -> Loss | None:
     """A loss from `epsilon=1,delta=1e-6`, `rho=0.5` or `mu=1`."""
     if text is None:
         return None
@@ -121,18 +148,14 @@ def _claimed(text: str | None) -> Loss | None:
     return kinds[frozenset(values)]()
 
 
-def _read_pair(text: str) -> tuple[Any, Any]:
-    both = _json(text, "--pair")
+def pair_of(text: str) -> tuple[Any, Any]:
+    """Two inputs, as JSON."""
+    from discreet.cli.audit_target import read_json
+
+    both = read_json(text, "--pair")
     if not isinstance(both, list) or len(both) != 2:
         raise Refusal(f"--pair takes two inputs, got {text}", hint="write --pair '[0, 1]'")
     return both[0], both[1]
-
-
-def _json(text: str, option: str) -> Any:  # noqa: ANN401  # whatever the mechanism takes
-    try:
-        return json.loads(text)
-    except ValueError:
-        raise Refusal(f"{option} takes JSON, got {text!r}") from None
 
 
 def _read_seconds(text: str) -> float:
@@ -165,6 +188,28 @@ def _print(verdict: Verdict, form: Format) -> None:
         "right": str(verdict.right),
         "samples": verdict.samples,
         "silent": list(verdict.silent),
+        "coins": verdict.coins,
+    }
+    if form is Format.json:
+        print_json(cells)
+    else:
+        print_csv(list(cells), [list(cells.values())])
+
+
+def _print_one_run(run: OneRun, form: Format) -> None:
+    if form is Format.table:
+        typer.echo(str(run))
+        return
+    cells: dict[str, object] = {
+        "claim": str(run.claim),
+        "refuted": run.refuted,
+        "epsilon": _below(run.epsilon),
+        "delta": float(run.delta),
+        "detectable": _below(run.detectable),
+        "alpha": float(run.alpha),
+        "canaries": run.canaries,
+        "guesses": run.guesses,
+        "right": run.right,
     }
     if form is Format.json:
         print_json(cells)

@@ -36,7 +36,7 @@ COMMANDS = {
     "score": "Buy how good a fitted model is about private rows.",
     "release": "Publish histograms, ranges and contingency tables; find, check and read what was published.",
     "survey": "Ask people whose devices randomise their answers; open, invite, close, read.",
-    "sum": "Sums that nobody can look into: a street of meters to watch, and which scheme is best.",
+    "sum": "Sums that nobody can look into: ask, invite, start, join, send, read; and which scheme is best.",
     "session": "Many questions for one price: open an interactive mechanism, ask it, see what is left.",
     "stream": "Running counts while rows arrive: open a stream, push its steps, see what it counted.",
     "budget": "What is spent and what is left.",
@@ -48,7 +48,9 @@ COMMANDS = {
     "doctor": "What is installed, what is locked down, whether the ledger holds.",
     "account": "What many mechanisms lose together: every theorem's total, tightest first.",
     "audit": "Try to refute a claim of privacy by running the mechanism.",
+    "game": "Guess on which of two inputs a mechanism ran: the game of Alice and Bob.",
     "validity": "How far from the truth answers may be when questions were chosen by earlier answers.",
+    "holdout": "Rows kept aside, that judge many guesses for one price.",
     "attack": "What an adversary does with answers, on made-up people.",
 }
 # A command stands in the module of its name, or in this one; it is imported when the command is called.

@@ -311,8 +311,7 @@ def _countable(home: Path, source: str) -> list[str]:
     names = [
         column.name
         for column in table.columns
-        if column.name != table.unit
-        and (column.keys or (column.bounds and column.type.numeric) or column.type is Type.BOOLEAN)
+        if column.name != table.unit and (column.keys or column.line or column.type is Type.BOOLEAN)
     ]
     if not names:
         raise Refusal(f"no column of {source!r} has declared keys or bounds to be counted by", hint="see discreet add")

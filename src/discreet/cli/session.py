@@ -49,12 +49,13 @@ def ask(  # noqa: PLR0913  # one option for each thing that may be said
     *,
     number: Annotated[int | None, option("N", "Which question it is; asked again, it is answered as before.")] = None,
     max_rows: Annotated[int | None, option("N", "Rows of one unit that count.")] = None,
+    guess: Annotated[int | None, option("N", "What you take the number to be, for a mechanism that checks it.")] = None,
     home: AtHome = HOME,
     form: AsFormat = Format.table,
 ) -> None:
     """Ask the next question of a session. It was paid when the session was opened."""
     opened = _sessions(home).one(session)
-    answer = opened.mechanism.told(opened.ask(sql, number=number, max_rows=max_rows))
+    answer = opened.mechanism.told(opened.ask(sql, number=number, max_rows=max_rows, guess=guess))
     if form is Format.json:
         print_json({"answer": answer, **_plain(opened.status)})
     else:

@@ -1,16 +1,21 @@
-"""`discreet sum`: sums that nobody can look into, a demonstration and a planner."""
+"""`discreet sum`: sums that nobody can look into: asked, joined, sent and read; a demonstration and a planner."""
 
 from __future__ import annotations
 
+import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from discreet.cli.options import NoHome, new_app, option
+from discreet.cli.options import HOME, AtHome, NoHome, new_app, option
 from discreet.cli.printing import AsFormat, Format, print_rows
 
 if TYPE_CHECKING:
     from discreet.aggregate import Forecast
+    from discreet.aggregate.sum_aggregator import SumStanding
+    from discreet.desk import Visitor
+    from discreet.desk.sums import Sums
 
 app = new_app()
 
@@ -65,3 +70,212 @@ def _rounded(one: Forecast, form: Format) -> float | str | None:
     if one.deviation is None or form is not Format.table:
         return one.deviation
     return f"{one.deviation:,.1f}"
+
+
+Which = Annotated[str, typer.Argument(metavar="ID", help="The id of a sum, or how it begins.")]
+Site = Annotated[str, typer.Option("--site", metavar="URL", help="Where people reach the server.")]
+Link = Annotated[str, typer.Argument(metavar="LINK", help="What `discreet sum invite` printed.")]
+Device = Annotated[
+    Path,
+    typer.Option(
+        "--device",
+        envvar="DISCREET_DEVICE",
+        metavar="DIR",
+        help="Where this device keeps its key and what it told. Never copy it, never put it back.",
+        show_default=True,
+    ),
+]
+_HERE, _DEVICE = "http://127.0.0.1:8410", Path("discreet-device")
+
+
+@app.command()
+def new(  # noqa: PLR0913  # each is an option
+    question: str,
+    *,
+    limit: Annotated[int, option("X", "The largest number of one person, or the longest vector.")],
+    rho: Annotated[str, option("R", "The price of one epoch, in zCDP.")],
+    epochs: Annotated[int, option("N", "How often people send.")] = 1,
+    failures: Annotated[str, option("SHARE", "Of people who may fail in an epoch.")] = "0.2",
+    colluders: Annotated[str, option("SHARE", "Of people who may work with the aggregator.")] = "0.2",
+    dimension: Annotated[int, option("N", "How many numbers everybody sends; 0 is one, from 0 to X.")] = 0,
+    patience: Annotated[int, option("SECONDS", "How long a step waits for everybody.")] = 60,
+    days: Annotated[int, option("N", "How long it is open.")] = 30,
+    home: AtHome = HOME,
+) -> None:
+    """Ask people to join a sum. Its id stands alone on the last line."""
+    from discreet.aggregate.sum_plan import SumPlan
+    from discreet.exact import exact
+
+    parts = exact(failures, "failures"), exact(colluders, "colluders")
+    plan = SumPlan(question, limit, exact(rho, "rho"), epochs, *parts, dimension, patience)
+    sums, who = _sums(home)
+    name = sums.made(who, plan, days)
+    typer.echo("invite people with discreet sum invite; when they have joined, discreet sum start", err=True)
+    typer.echo(name)
+
+
+@app.command()
+def invite(sum_: Which, people: int, *, site: Site = _HERE, home: AtHome = HOME) -> None:
+    """Links for so many people, one a line. Each lets one device in, and is kept nowhere."""
+    from discreet.aggregate.sum_courier import SUMS
+
+    sums, who = _sums(home)
+    name = sums.one(who, sum_).id
+    for token in sums.invited(who, name, people):
+        typer.echo(f"{site.rstrip('/')}{SUMS}/{name}#{token}")
+
+
+@app.command()
+def start(sum_: Which, *, home: AtHome = HOME) -> None:
+    """Sign the task among all who joined, and begin; again when more have joined, for its next version."""
+    sums, who = _sums(home)
+    task = sums.started(who, sum_)
+    numbers = task.parameters
+    typer.echo(
+        f"sum {task.id}, version {task.version}: {len(task.people)} people, {numbers['minimum']} have to survive, "
+        f"up to {numbers['colluders']} may work with the aggregator"
+    )
+
+
+@app.command("list")
+def list_(*, home: AtHome = HOME, form: AsFormat = Format.table) -> None:
+    """All sums, the latest to close first."""
+    sums, who = _sums(home)
+    rows = [[each.id, each.plan.question, _state(each), each.joined, each.closes] for each in sums.listed(who)]
+    print_rows(form, ["sum", "question", "state", "joined", "closes"], rows, right=["joined"])
+
+
+@app.command()
+def show(sum_: Which, *, home: AtHome = HOME, form: AsFormat = Format.table) -> None:
+    """What a sum asks and promises, and how it stands."""
+    from discreet.aggregate import MaskedSum
+
+    sums, who = _sums(home)
+    standing = sums.one(who, sum_)
+    plan, task = standing.plan, standing.task
+    facts: dict[str, object] = {
+        "sum": standing.id,
+        "question": plan.question,
+        "state": _state(standing),
+        "joined": standing.joined,
+        "limit": plan.limit,
+        "numbers": plan.dimension or 1,
+        "price": f"rho {plan.rho} an epoch, {plan.epochs} epochs",
+        "closes": standing.closes,
+    }
+    if task is not None and isinstance(task.sum, MaskedSum):
+        facts |= {
+            "version": task.version,
+            "people": len(task.people),
+            "survivors": f"at least {task.sum.minimum}",
+            "colluders": f"at most {task.sum.colluders}",
+            "error": f"within {task.sum.noise.error()} of the sum, 19 times in 20, if nobody fails",
+            "key": task.key,
+        }
+    print_rows(form, ["fact", "value"], [[name, str(value)] for name, value in facts.items()])
+
+
+@app.command()
+def close(sum_: Which, *, home: AtHome = HOME) -> None:
+    """Take nothing more. What was added up stays."""
+    sums, who = _sums(home)
+    typer.echo(f"sum {sums.closed(who, sum_)} is closed")
+
+
+@app.command()
+def results(sum_: Which, *, home: AtHome = HOME, form: AsFormat = Format.table) -> None:
+    """What each epoch came to: each number is within `error` of the sum over `people`, 19 times in 20.
+
+    That holds if all of them added their noise. Of an epoch without a sum it says why.
+    """
+    sums, who = _sums(home)
+    rows: list[list[object]] = []
+    for one in sums.outcomes(who, sum_):
+        if one.refused:
+            rows.append([one.version, one.epoch, None, None, None, one.people, one.refused])
+        for place, number in enumerate(one.total):
+            total = round(float(number), 1) if form is Format.table else float(number)
+            rows.append([one.version, one.epoch, place, total, one.error, one.people, ""])
+    names = ["version", "epoch", "number", "total", "error", "people", "remark"]
+    print_rows(form, names, rows, right=["total", "error", "people"])
+
+
+@app.command()
+def join(link: Link, *, device: Device = _DEVICE, _home: NoHome = None) -> None:
+    """Let the aggregator write this device's key into its next task. Nothing is told by that."""
+    from discreet.aggregate.sum_courier import SumCourier
+    from discreet.aggregate.sum_device import SumDevice
+
+    site, name, token = _read(link)
+    joined = SumDevice(device).join(SumCourier(site), name, token)
+    typer.echo(f"joined; {joined} people have so far")
+
+
+@app.command()
+def send(  # each is an option
+    link: Link,
+    value: Annotated[list[int], typer.Argument(metavar="NUMBER...", help="One's own; of a vector all of them.")],
+    *,
+    most: Annotated[str, option("R", "The most in zCDP that this device tells one collector in all.")] = "3/8",
+    wait: Annotated[int, option("SECONDS", "How long to wait where nothing happens.")] = 600,
+    device: Device = _DEVICE,
+    _home: NoHome = None,
+) -> None:
+    """Take part in the epoch that is under way: send a number, and stay until the sum is read."""
+    from discreet.aggregate.sum_courier import SumCourier
+    from discreet.aggregate.sum_device import SumDevice
+    from discreet.errors import Refusal
+    from discreet.privacy import Concentrated
+
+    site, name, _ = _read(link)
+    steps = SumDevice(device).taking_part(
+        SumCourier(site), name, value[0] if len(value) == 1 else value, most=Concentrated(most)
+    )
+    since, pause = time.monotonic(), _SHORT
+    while True:
+        try:
+            step = next(steps)
+        except StopIteration as over:
+            total = ", ".join(f"{float(number):,.1f}" for number in over.value.total)
+            typer.echo(f"epoch {over.value.epoch}: the sum of {over.value.people} people is {total}, with noise")
+            return
+        if step is not None:
+            typer.echo(f"said {step}", err=True)
+            since, pause = time.monotonic(), _SHORT
+        elif time.monotonic() - since > wait:
+            raise Refusal(f"nothing happened for {wait} seconds", hint="this epoch is lost for this device")
+        else:
+            time.sleep(pause)
+            pause = min(2 * pause, _LONG)
+
+
+_SHORT, _LONG = 0.05, 2.0  # seconds between two looks how the sum stands
+
+
+def _read(link: str) -> tuple[str, str, str]:
+    """Site, id and token of a link."""
+    from discreet.aggregate.sum_courier import SUMS
+    from discreet.errors import Refusal
+
+    address, _, token = link.partition("#")
+    site, slash, name = address.partition(f"{SUMS}/")
+    if not slash:
+        raise Refusal("expected a link as discreet sum invite prints it", hint=f"as in {_HERE}{SUMS}/ID#TOKEN")
+    return site, name, token
+
+
+def _sums(home: Path) -> tuple[Sums, Visitor]:
+    """The sums of a home, and whoever holds it, who may do everything with them."""
+    from discreet.desk import HOME as HOLDER
+    from discreet.desk import Desk
+    from discreet.desk.sums import Sums
+
+    return Sums(Desk(home)), HOLDER
+
+
+def _state(standing: SumStanding) -> str:
+    if standing.closed:
+        return "closed"
+    if standing.task is None:
+        return "people join"
+    return "over" if standing.epoch >= standing.task.epochs else f"epoch {standing.epoch}"

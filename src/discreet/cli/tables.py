@@ -99,8 +99,8 @@ def add(  # noqa: PLR0913  # each option is one declaration
         delta=delta,
         max_rows=max_rows,
         max_groups=max_groups,
-        bounds={column: _interval(column, text) for column, text in pairs(bounds, "--bounds")},
-        keys={column: _listed(text) for column, text in pairs(keys, "--keys")},
+        bounds={column: interval_of(column, text) for column, text in pairs(bounds, "--bounds")},
+        keys={column: listed(text) for column, text in pairs(keys, "--keys")},
         types=dict(pairs(types, "--types")),
         steps=dict(pairs(step, "--step")),
         describe=dict(pairs(describe, "--describe")),
@@ -162,7 +162,7 @@ def listener(*, strict: bool) -> Callable[[tuple[str, ...]], None]:
     return heard
 
 
-def _interval(column: str, text: str) -> tuple[str, str]:
+def interval_of(column: str, text: str) -> tuple[str, str]:
     """Two ends with a colon between them. A time of day has colons too, as many on one side as on the other."""
     parts = text.split(":")
     half = len(parts) // 2
@@ -171,7 +171,8 @@ def _interval(column: str, text: str) -> tuple[str, str]:
     return ":".join(parts[:half]), ":".join(parts[half:])
 
 
-def _listed(text: str) -> list[str]:
+def listed(text: str) -> list[str]:
+    """Values with commas between them, or one a line in a file."""
     if not text.startswith("@"):
         return text.split(",")
     return [line for line in text_of(Path(text[1:])).splitlines() if line]

@@ -30,10 +30,13 @@ class PaidSession(Protocol[A_co]):
         """What was paid for."""
         ...
 
-    def ask(self, sql: str, *, number: int | None = None, max_rows: int | None = None) -> A_co:
+    def ask(
+        self, sql: str, *, number: int | None = None, max_rows: int | None = None, guess: int | None = None
+    ) -> A_co:
         """The answer to the next question, a SELECT of one COUNT or SUM; it is on disk before it is returned.
 
-        After a crash, ask again with the same `number`: if an answer was drawn, it is that one.
+        After a crash, ask again with the same `number`: if an answer was drawn, it is that one. A mechanism that checks
+        guesses is given one.
         """
         ...
 
@@ -89,12 +92,13 @@ class RemoteSession(Generic[A]):
         named = self.status.mechanism
         return rebuilt(named["name"], named["parameters"])
 
-    def ask(self, sql: str, *, number: int | None = None, max_rows: int | None = None) -> A:
+    def ask(self, sql: str, *, number: int | None = None, max_rows: int | None = None, guess: int | None = None) -> A:
         """The answer to the next question, a SELECT of one COUNT or SUM; it is on disk before it is returned.
 
-        After a crash, ask again with the same `number`: if an answer was drawn, it is that one.
+        After a crash, ask again with the same `number`: if an answer was drawn, it is that one. A mechanism that checks
+        guesses is given one.
         """
-        given = {"sql": sql, "number": number, "max_rows": max_rows}
+        given = {"sql": sql, "number": number, "max_rows": max_rows, "guess": guess}
         body = {name: value for name, value in given.items() if value is not None}
         mechanism = self.mechanism  # before it is asked: an answer that cannot be read would be lost
         answer: A = self._call("POST", f"{self._path}/questions", lambda told: mechanism.heard(told["answer"]), body)

@@ -46,11 +46,11 @@ def choices(table: Table) -> tuple[ColumnChoice, ...]:
 def _choice(column: Column, table: Table) -> ColumnChoice:
     if column.keys or column.type is Type.BOOLEAN:
         return ColumnChoice(column.name)
-    if column.type.numeric and column.bounds is not None:
+    if column.line is not None:
         return ColumnChoice(column.name, number=True)
     if column.name == table.unit:
         return ColumnChoice(column.name, refused="It says whose a row is.")
-    lacks = "Neither bounds nor keys are declared." if column.type.numeric else "Its keys are not declared."
+    lacks = "Neither bounds nor keys are declared." if column.type.ordered else "Its keys are not declared."
     return ColumnChoice(column.name, refused=lacks)
 
 

@@ -110,8 +110,14 @@ class Run(Generic[T]):
 
 def _seen(schema: Mapping[str, Column]) -> str:
     """What is declared of columns, in the words that keys of stored answers are made of."""
-    told = (f"{name!r}: Column(name={name!r}, keys={c.keys!r}, grid={c.grid!r})" for name, c in schema.items())
+    told = (
+        f"{name!r}: Column(name={name!r}, keys={c.keys!r}, grid={c.grid!r}{_line(c)})" for name, c in schema.items()
+    )
     return f"{{{', '.join(told)}}}"
+
+
+def _line(column: Column) -> str:
+    return "" if column.line == column.grid else f", type={column.type.value!r}, line={column.line!r}"
 
 
 @dataclass(frozen=True)

@@ -44,27 +44,29 @@ class OpenSession(PaidMechanism[A]):
 
     _planned: Callable[[str, Terms], Question]
 
-    def ask(self, sql: str, *, number: int | None = None, max_rows: int | None = None) -> A:
+    def ask(self, sql: str, *, number: int | None = None, max_rows: int | None = None, guess: int | None = None) -> A:
         """The answer to the next question, a SELECT of one COUNT or SUM; it is on disk before it is returned.
 
-        After a crash, ask again with the same `number`: if an answer was drawn, it is that one.
+        After a crash, ask again with the same `number`: if an answer was drawn, it is that one. A mechanism that checks
+        guesses, as `thresholdout` does, is given one.
         """
         refuse_half_characters(sql)
         if self.principal != self._spend.principal:
             raise Refusal(f"session {self.entry} is asked by {self._spend.principal!r}, who paid for it")
         if why := self._unreadable():  # in words that name no file
             raise self._refused(why)
+        self._refuse_guess(guess)
         try:
             return self._session.answered(
-                lambda: self._measured(sql, Terms(max_rows=max_rows)),
+                lambda: self._measured(sql, Terms(max_rows=max_rows), guess),
                 number=number,
-                question=json.dumps([sql, max_rows]),
+                question=json.dumps([sql, max_rows] if guess is None else [sql, max_rows, guess]),
             )[1]
         finally:
             self._settle()
 
     @contextmanager
-    def _measured(self, sql: str, terms: Terms) -> Iterator[Callable[[], int | CellCount]]:
+    def _measured(self, sql: str, terms: Terms, guess: int | None) -> Iterator[Callable[[], object]]:
         """What a question asks for, exactly; with a domain also of which cells. What is refused is so on the way in."""
         if why := self._shut():
             raise self._refused(why)
@@ -77,7 +79,24 @@ class OpenSession(PaidMechanism[A]):
         domain = getattr(self.mechanism, "domain", ())
         cells = counted_cells(measurement, statistic, domain) if domain else None
         with self._store.opened([measurement.rows]), silent(self._ledger, [self._spend.population]):
-            yield lambda: _counted(exactly(self._store, measurement, statistic), cells)
+            yield lambda: self._asked_about(exactly(self._store, measurement, statistic), cells, guess)
+
+    def _asked_about(self, value: int, cells: int | None, guess: int | None) -> object:
+        if guess is not None:
+            return self.mechanism.with_guess(value, guess)
+        return value if cells is None else CellCount(value, cells)
+
+    def _refuse_guess(self, guess: int | None) -> None:
+        """A guess is asked for, or not, by the mechanism: a public fact."""
+        takes_one = hasattr(self.mechanism, "with_guess")
+        if takes_one == (guess is not None):
+            return
+        if takes_one:
+            raise Refusal(
+                f"session {self.entry} checks guesses, and none was given",
+                hint="say what you take the number to be: what the same question gave on rows of which you know more",
+            )
+        raise Refusal(f"session {self.entry} checks no guesses, got guess={guess}", hint="leave it out")
 
     def _refuse_tables(self, measurement: Measurement) -> None:
         for table in scanned(measurement.rows):
@@ -170,10 +189,6 @@ class Sessions:
         if len(people) > 1:
             raise Refusal(f"a session is about one population, got {people}", hint="open one for each")
         return named
-
-
-def _counted(value: int, cells: int | None) -> int | CellCount:
-    return value if cells is None else CellCount(value, cells)
 
 
 def _for(mechanism: object, neighbours: Neighbours) -> AnyInteractive:

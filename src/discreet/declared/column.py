@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date, datetime
 from fractions import Fraction
 from functools import cached_property
 
 from discreet.declared.grid import Grid, usual_step
-from discreet.declared.group_key import Key, Type, canonical, written
+from discreet.declared.group_key import Key, Type, canonical, number, written
 from discreet.errors import Ground, Refusal
 from discreet.exact import Number, exact, shown
 
@@ -19,8 +20,8 @@ Bounds = tuple[Fraction, Fraction]
 class Column:
     """One column: bounds and step if it may be summed, keys if it may be grouped by without paying for them.
 
-    Bounds of dates are days since 1970 began, those of timestamps seconds. A column without a type has the one that its
-    keys have, or else its bounds.
+    Bounds of dates are days since 1970 began, those of timestamps seconds, or days and moments as such. A column
+    without a type has the one that its keys have, or else its bounds.
     """
 
     name: str
@@ -34,13 +35,13 @@ class Column:
         self,
         name: str,
         type: Type | None = None,  # noqa: A002  # as custodians call it
-        bounds: tuple[Number, Number] | None = None,
+        bounds: tuple[Number | date, Number | date] | None = None,
         step: Number | None = None,
         keys: Sequence[Key] | None = None,
         description: str = "",
     ) -> None:
         keys = None if keys is None else tuple(keys)
-        kind = _type_of(name, keys, numeric=bounds is not None) if type is None else type
+        kind = _type_of(name, keys, bounds) if type is None else type
         facts = {
             "name": name,
             "type": kind,
@@ -65,8 +66,15 @@ class Column:
             return None
         return Grid(*self.bounds, self.step or (Fraction(1) if self.type is Type.BIGINT else usual_step(*self.bounds)))
 
+    @cached_property
+    def line(self) -> Grid | None:
+        """The steps along which its values can be cut into bins: a number's grid, days, or the seconds of moments."""
+        if self.bounds is None or not self.type.dated:
+            return self.grid
+        return Grid(*self.bounds, Fraction(1))
 
-def _type_of(name: str, keys: tuple[Key, ...] | None, *, numeric: bool) -> Type:
+
+def _type_of(name: str, keys: tuple[Key, ...] | None, bounds: tuple[Number | date, Number | date] | None) -> Type:
     """The type of a column of which none is declared."""
     for key in keys or ():
         if key is not None and not isinstance(key, (str, int)):
@@ -79,16 +87,23 @@ def _type_of(name: str, keys: tuple[Key, ...] | None, *, numeric: bool) -> Type:
     kinds = {type(key) for key in keys or () if key is not None}
     if kinds in ({bool}, {int}):
         return Type.BOOLEAN if bool in kinds else Type.BIGINT
-    return Type.DOUBLE if numeric else Type.VARCHAR
+    if bounds is not None and all(isinstance(end, date) for end in bounds):
+        return Type.TIMESTAMP if any(isinstance(end, datetime) for end in bounds) else Type.DATE
+    return Type.VARCHAR if bounds is None else Type.DOUBLE
 
 
-def _bounds(name: str, kind: Type, bounds: tuple[Number, Number]) -> Bounds:
-    low, high = (exact(end, f"bounds of {name!r}") for end in bounds)
+def _bounds(name: str, kind: Type, bounds: tuple[Number | date, Number | date]) -> Bounds:
+    low, high = (_end(end, kind, f"bounds of {name!r}") for end in bounds)
     if not kind.ordered:
         raise Refusal(f"column {name!r} is {kind.value}: only numbers and dates have bounds")
     if not low < high:
         raise Refusal(f"column {name!r} needs bounds with low < high, got {low}:{high}")
     return low, high
+
+
+def _end(end: Number | date, kind: Type, what: str) -> Fraction:
+    """One bound: a number; of days and moments also one of these."""
+    return number(end, kind, what) if kind.dated and isinstance(end, (date, str)) else exact(end, what)  # type: ignore[arg-type]  # it looks
 
 
 def _step(name: str, step: Number) -> Fraction:

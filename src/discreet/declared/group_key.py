@@ -109,6 +109,15 @@ def value_of(key: Key, kind: Type) -> object:
             return key
 
 
+def since_1970(value: object, kind: Type) -> int | None:
+    """How many whole days, or seconds of a timestamp, after 1970 began a value lies; None if it is no day or moment."""
+    try:
+        since = (_moment_of(value) - _BEGINNING) // dt.timedelta(seconds=_A_DAY if kind is Type.DATE else 1)
+    except (ValueError, TypeError, OverflowError):
+        return None
+    return since if type(since) is int else None  # of what is called no time it is no number
+
+
 def number(text: object, kind: Type, what: str) -> Fraction:
     """The number of a day or a moment in ISO text: so many days, or seconds, after 1970 began."""
     moment = dt.datetime.fromisoformat(str(canonical(str(text), kind, what)))

@@ -209,3 +209,9 @@ def grid_of(known: Outline, name: str) -> Grid:
     if grid is None:
         raise Refusal(f"column {name!r} has no declared bounds and step", hint="declare them: data never does")
     return grid
+
+
+def line_of(known: Outline, name: str) -> Grid:
+    """The steps along which a column is cut into bins."""
+    column = column_of(known, name)
+    return grid_of(known, name) if column.line is None else column.line

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from discreet.declared.grid import Grid, whole
 from discreet.declared.group_key import Type, canonical
-from discreet.declared.table import grid_of, keys_of
+from discreet.declared.table import grid_of, keys_of, line_of
 from discreet.engines.duckdb import DuckStore
 from discreet.exact import Number, count
 from discreet.mechanisms import Axis, Bins, Caps, Column
@@ -193,7 +193,7 @@ class DuckRelation:
         if isinstance(axis, str):
             return Keyed(axis, keys_of(self, axis))
         *edges, last = axis.edges
-        return CutColumn(axis.column, grid_of(self, axis.column), (*edges, last + 1))  # the last bin has its upper edge
+        return CutColumn(axis.column, line_of(self, axis.column), (*edges, last + 1))  # the last bin has its upper edge
 
     def _kind(self, column: str) -> Type:
         return shape(self.tree).columns[column].type

@@ -31,7 +31,9 @@ from discreet.learn.convex_risk import HuberRisk as HuberRisk
 from discreet.learn.convex_risk import LogisticRisk as LogisticRisk
 from discreet.learn.exponential_components import ExponentialComponents as ExponentialComponents
 from discreet.learn.forest_learner import RandomForest as RandomForest
+from discreet.learn.forest_learner import RegressionForest as RegressionForest
 from discreet.learn.forest_model import ForestClassifier as ForestClassifier
+from discreet.learn.forest_model import ForestRegressor as ForestRegressor
 from discreet.learn.functional import FunctionalLogistic as FunctionalLogistic
 from discreet.learn.kernel_risk import KernelRisk as KernelRisk
 from discreet.learn.kmeans import KMeansClusters as KMeansClusters
@@ -83,6 +85,7 @@ _ESTIMATORS = {
     "PrivateSearchCV": "search_cv",
     "PrivateTransformer": "estimator",
     "RandomForestClassifier": "forests",
+    "RandomForestRegressor": "forests",
     "Ridge": "linear_regression",
     "SparseRegression": "linear_regression",
     "StandardScaler": "naive_bayes",
@@ -105,6 +108,7 @@ if TYPE_CHECKING:
     from discreet.learn.evaluation import evaluate as evaluate
     from discreet.learn.exponential_learner import ExponentialLearner as ExponentialLearner
     from discreet.learn.forests import RandomForestClassifier as RandomForestClassifier
+    from discreet.learn.forests import RandomForestRegressor as RandomForestRegressor
     from discreet.learn.linear_regression import LinearRegression as LinearRegression
     from discreet.learn.linear_regression import Ridge as Ridge
     from discreet.learn.linear_regression import SparseRegression as SparseRegression

@@ -17,8 +17,8 @@ from discreet.errors import Refusal
 from discreet.exact import count
 from discreet.learn.additive_model import Effect, EffectsClassifier, EffectsRegressor
 from discreet.learn.binned_rows import MOST_CUTS, Axis, Cells, ClassTarget, NumberTarget, Target
-from discreet.learn.fit_in_stages import SIZE, Staged
-from discreet.learn.fit_parameters import settle_columns, settle_price
+from discreet.learn.fit_in_stages import SIZE, Stages
+from discreet.learn.fit_parameters import OverRows, Priced, settle_columns, settle_price
 from discreet.learn.row_price import RowPrice
 from discreet.learn.tree_learner import Candidates, RowsAtBounds, scored
 from discreet.mechanisms import Relation, registered
@@ -56,7 +56,7 @@ class Plan:
         return self.fit.part((1 - _COUNTS) / (self.kept * self.rounds))
 
 
-class _Additive(RowsAtBounds, Staged):
+class _Additive(RowsAtBounds, Priced, OverRows):
     """What both kinds of additive models say of themselves alike."""
 
     features: tuple[str, ...]
@@ -76,6 +76,11 @@ class _Additive(RowsAtBounds, Staged):
             )
 
     @property
+    def stages(self) -> Stages:
+        """How its price is divided."""
+        return Stages(self.privacy, self.max_rows, self.neighbours)
+
+    @property
     def numbers(self) -> int:
         """An effect for each bin of each feature, and an intercept: so many at most, if no feature has keys."""
         return len(self.features) * (self.cuts + 1) + 1
@@ -89,21 +94,21 @@ class _Additive(RowsAtBounds, Staged):
 
         Whatever the size is, the parts of a plan lose no more than is left: docs/proofs/trees.md, "Additive models".
         """
-        width, rest, rows = len(self.features), 1 - SIZE, max(1.0, size - self.first.deviation(1))
-        whole = self._least(Plan(self.rounds, width, None, self.first), rest)
+        width, rest, rows = len(self.features), 1 - SIZE, max(1.0, size - self.stages.first.deviation(1))
+        whole = self._least(Plan(self.rounds, width, None, self.stages.first), rest)
         if self._noise(whole) <= _MUCH * rows:
             return whole
         for kept in range(width, 0, -1):
             share = rest if kept == width else rest / 2
-            choice = None if kept == width else self.usual(share)
-            plan = self._least(Plan(1, kept, choice, self.first), share)
+            choice = None if kept == width else self.stages.usual(share)
+            plan = self._least(Plan(1, kept, choice, self.stages.first), share)
             if self._noise(plan) <= _SOME * rows:
                 break
         return plan
 
     def _least(self, plan: Plan, share: Fraction) -> Plan:
         """The plan with the noise that is least of those that the price allows."""
-        return replace(plan, fit=self.least(share, lambda fit: self._noise(replace(plan, fit=fit))))
+        return replace(plan, fit=self.stages.least(share, lambda fit: self._noise(replace(plan, fit=fit))))
 
     def _noise(self, plan: Plan) -> float:
         """The deviation of a sum of residuals of one over all bins of a feature."""
@@ -113,7 +118,7 @@ class _Additive(RowsAtBounds, Staged):
         """Intercept and effects, of log-odds or of shares of the label's range. Spends `privacy`."""
         axes = self.axes(relation)
         cells = Cells.read(relation, axes, target, rng)
-        (size,) = self.first.noisy([len(cells)], 1, rng)
+        (size,) = self.stages.first.noisy([len(cells)], 1, rng)
         plan = self.planned(size)
         kept = range(len(axes)) if plan.choice is None else self._chosen(cells, plan.choice, plan.kept, rng)
         boosted = _Boosted(cells, plan, isinstance(target, ClassTarget))

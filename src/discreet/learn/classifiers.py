@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -11,17 +11,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
+from sklearn.utils.metaestimators import available_if
 
 from discreet.declared.column import Column
 from discreet.errors import Refusal
-from discreet.exact import Number, exact
+from discreet.exact import Number, exact, shown
 from discreet.learn.classifier_model import chosen_of
+from discreet.learn.constructor_arguments import RiskArguments
 from discreet.learn.convex_risk import HingeRisk, LogisticRisk
-from discreet.learn.estimator import ArgumentRefusal, PrivateEstimator, optional
+from discreet.learn.estimator import ArgumentRefusal, PrivateEstimator
 from discreet.learn.functional import FunctionalLogistic
 from discreet.learn.kernel_risk import KernelRisk
 from discreet.mechanisms.rows_in_memory import places_of
-from discreet.privacy import AddRemove, Neighbours, Replace
 
 
 class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]  # scikit-learn ships no types
@@ -44,6 +45,7 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
         return places_of(y, partial(_place, places))
 
     _most = 1000  # classes
+    _tells_chances = True
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:  # noqa: N803  # as scikit-learn has it
         """The class of each row."""
@@ -54,10 +56,29 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
         scores = self._scores(X)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
+    @available_if(lambda self: self._tells_chances)  # type: ignore[untyped-decorator]  # scikit-learn ships no types
+    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:  # noqa: N803
+        """The chance of each class, a column each."""
+        rows = self._checked(X)
+        told: NDArray[np.float64] = self.model_.probabilities(rows)
+        return told
+
+    @available_if(lambda self: self._tells_chances)  # type: ignore[untyped-decorator]  # scikit-learn ships no types
+    def predict_log_proba(self, X: ArrayLike) -> NDArray[np.float64]:  # noqa: N803
+        """Its logarithm."""
+        told: NDArray[np.float64] = np.log(self.predict_proba(X))
+        return told
+
     def _scores(self, X: ArrayLike) -> NDArray[np.float64]:  # noqa: N803
         rows = self._checked(X)
         scores: NDArray[np.float64] = self.model_.scores(rows)
         return scores
+
+    def __sklearn_tags__(self) -> Any:  # noqa: ANN401  # scikit-learn ships no types
+        """Whether it tells more than two classes apart."""
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = self._most > 2
+        return tags
 
     def _label_column(self, name: str) -> Column:
         return Column(name, keys=tuple(range(self.classes_.size)))
@@ -76,36 +97,8 @@ def _place(places: Mapping[object, int], cell: object) -> int:
         return -1
 
 
-class _Convex(PrivateClassifier):
-    """By objective or output perturbation."""
-
-    def _common(self, features: Sequence[str], label: str) -> dict[str, Any]:
-        return {
-            "features": tuple(features),
-            "label": label,
-            "epsilon": exact(self.epsilon, "epsilon"),
-            "delta": exact(self.delta, "delta"),
-            "alpha": optional(self.alpha, "alpha"),
-            "l1": exact(self.l1, "l1"),
-            "method": self.method,
-            "fit_intercept": self.fit_intercept,
-            "data_norm": optional(self.data_norm, "data_norm"),
-            "max_rows": self.max_rows,
-            "neighbours": neighbours_of(self.neighbours),
-        }
-
-
-def neighbours_of(given: Neighbours | str) -> Neighbours:
-    """What is compared, as it is or by its name."""
-    named: dict[object, Neighbours] = {"add-remove": AddRemove(), "replace": Replace()}
-    if isinstance(given, str) and given in named:
-        return named[given]
-    if isinstance(given, (AddRemove, Replace)):
-        return given
-    raise Refusal(f"expected neighbours as 'add-remove' or 'replace', got {given!r}")
-
-
-class LogisticRegression(_Convex):
+@dataclass(eq=False, repr=False, kw_only=True)
+class LogisticRegression(RiskArguments, PrivateClassifier):
     """Logistic regression by objective or output perturbation; of more than two classes by softmax.
 
     `classes` are the labels that there can be, `bounds` or `data_norm` say how far features reach: all public facts.
@@ -118,53 +111,28 @@ class LogisticRegression(_Convex):
     Guarantee: that of `LogisticRisk`; `privacy_` says it.
     """
 
-    def __init__(  # noqa: PLR0913  # all that there is to choose
-        self,
-        epsilon: Number = 1,
-        *,
-        delta: Number = "1e-9",
-        classes: Any = None,  # noqa: ANN401  # labels of any type
-        bounds: Any = None,  # noqa: ANN401  # a pair of numbers, or of lists of them
-        data_norm: Number | None = None,
-        alpha: Number | None = None,
-        l1: Number = 0,
-        method: str = "automatic",
-        fit_intercept: bool = True,
-        max_rows: int = 1,
-        neighbours: Neighbours | str = "add-remove",
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.classes = classes
-        self.bounds = bounds
-        self.data_norm = data_norm
-        self.alpha = alpha
-        self.l1 = l1
-        self.method = method
-        self.fit_intercept = fit_intercept
-        self.max_rows = max_rows
-        self.neighbours = neighbours
+    classes: Any = None  # labels of any type
 
     def mechanism(self, features: Sequence[str], label: str) -> LogisticRisk | FunctionalLogistic:
         """The mechanism that a fit is, over columns of these names."""
-        common = self._common(features, label)
+        common = self._risk(features, label)
         if self.method == "functional":
+            if common["l1"]:
+                raise Refusal(
+                    f"method='functional' has no corners, got l1={shown(self.l1)}",
+                    hint="l1=0, or method='objective', which has them",
+                )
             own = {name: part for name, part in common.items() if name not in {"method", "l1"}}
             return FunctionalLogistic(**own | {"alpha": common["alpha"] or Fraction(0)})
         return LogisticRisk(**common)
-
-    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:  # noqa: N803
-        """The chance of each class, a column each."""
-        rows = self._checked(X)
-        told: NDArray[np.float64] = self.model_.probabilities(rows)
-        return told
 
     def _learnt(self, model: Any) -> None:  # noqa: ANN401
         super()._learnt(model)
         self.coef_, self.intercept_ = np.array(model.coefficients), np.array(model.intercepts)
 
 
-class LinearSVC(_Convex):
+@dataclass(eq=False, repr=False, kw_only=True)
+class LinearSVC(RiskArguments, PrivateClassifier):
     """Linear support vector classifier of two classes, by objective or output perturbation, with a smooth hinge.
 
     The hinge is rounded over ±`width`; the other arguments are those of `LogisticRegression`.
@@ -172,53 +140,23 @@ class LinearSVC(_Convex):
     Guarantee: that of `HingeRisk`; `privacy_` says it.
     """
 
-    def __init__(  # noqa: PLR0913  # all that there is to choose
-        self,
-        epsilon: Number = 1,
-        *,
-        delta: Number = "1e-9",
-        classes: Any = None,  # noqa: ANN401  # labels of any type
-        bounds: Any = None,  # noqa: ANN401  # a pair of numbers, or of lists of them
-        data_norm: Number | None = None,
-        alpha: Number | None = None,
-        l1: Number = 0,
-        width: Number = "0.5",
-        method: str = "automatic",
-        fit_intercept: bool = True,
-        max_rows: int = 1,
-        neighbours: Neighbours | str = "add-remove",
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.classes = classes
-        self.bounds = bounds
-        self.data_norm = data_norm
-        self.alpha = alpha
-        self.l1 = l1
-        self.width = width
-        self.method = method
-        self.fit_intercept = fit_intercept
-        self.max_rows = max_rows
-        self.neighbours = neighbours
+    classes: Any = None  # labels of any type
+    width: Number = "0.5"
 
     _most = 2
+    _tells_chances = False
 
     def mechanism(self, features: Sequence[str], label: str) -> HingeRisk:
         """The mechanism that a fit is, over columns of these names."""
-        return HingeRisk(**self._common(features, label), width=exact(self.width, "width"))
+        return HingeRisk(**self._risk(features, label), width=exact(self.width, "width"))
 
     def _learnt(self, model: Any) -> None:  # noqa: ANN401
         super()._learnt(model)
         self.coef_, self.intercept_ = np.array(model.coefficients), np.array(model.intercepts)
 
-    def __sklearn_tags__(self) -> Any:  # noqa: ANN401  # scikit-learn ships no types
-        """It tells two classes apart."""
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
 
-
-class KernelSVC(_Convex):
+@dataclass(eq=False, repr=False, kw_only=True)
+class KernelSVC(RiskArguments, PrivateClassifier):
     """Support vector classifier of two classes with a Gaussian kernel, by random features drawn before it looks.
 
     The kernel is exp(−γ‖u − u'‖²) of features that are divided by their bounds; γ is public, or charged for where data
@@ -227,48 +165,15 @@ class KernelSVC(_Convex):
     Guarantee: that of `KernelRisk`; `privacy_` says it.
     """
 
-    def __init__(  # noqa: PLR0913  # all that there is to choose
-        self,
-        epsilon: Number = 1,
-        *,
-        delta: Number = "1e-9",
-        classes: Any = None,  # noqa: ANN401  # labels of any type
-        bounds: Any = None,  # noqa: ANN401  # a pair of numbers, or of lists of them
-        data_norm: Number | None = None,
-        alpha: Number | None = None,
-        l1: Number = 0,
-        width: Number = "0.5",
-        gamma: Number = 1,
-        components: int = 100,
-        method: str = "automatic",
-        fit_intercept: bool = True,
-        max_rows: int = 1,
-        neighbours: Neighbours | str = "add-remove",
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.classes = classes
-        self.bounds = bounds
-        self.data_norm = data_norm
-        self.alpha = alpha
-        self.l1 = l1
-        self.width = width
-        self.gamma = gamma
-        self.components = components
-        self.method = method
-        self.fit_intercept = fit_intercept
-        self.max_rows = max_rows
-        self.neighbours = neighbours
+    classes: Any = None  # labels of any type
+    width: Number = "0.5"
+    gamma: Number = 1
+    components: int = 100
 
     _most = 2
+    _tells_chances = False
 
     def mechanism(self, features: Sequence[str], label: str) -> KernelRisk:
         """The mechanism that a fit is, over columns of these names."""
         width, gamma = exact(self.width, "width"), exact(self.gamma, "gamma")
-        return KernelRisk(**self._common(features, label), width=width, components=self.components, gamma=gamma)
-
-    def __sklearn_tags__(self) -> Any:  # noqa: ANN401  # scikit-learn ships no types
-        """It tells two classes apart."""
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
+        return KernelRisk(**self._risk(features, label), width=width, components=self.components, gamma=gamma)

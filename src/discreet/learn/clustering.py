@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, DensityMixin
 
-from discreet.exact import Number, exact
-from discreet.learn.classifiers import neighbours_of
 from discreet.learn.clusters_model import Clusters
-from discreet.learn.estimator import PrivateEstimator, PrivateTransformer, optional
+from discreet.learn.constructor_arguments import ClusterArguments
+from discreet.learn.estimator import PrivateEstimator, PrivateTransformer
 from discreet.learn.kmeans import KMeansClusters
 from discreet.learn.mixture import GaussianComponents
 from discreet.learn.mixture_model import Mixture
-from discreet.privacy import Neighbours
 
 
-class KMeans(ClassNamePrefixFeaturesOutMixin, ClusterMixin, PrivateTransformer):  # type: ignore[misc]  # scikit-learn ships no types
+@dataclass(eq=False, repr=False, kw_only=True)
+class KMeans(ClusterArguments, ClassNamePrefixFeaturesOutMixin, ClusterMixin, PrivateTransformer):  # type: ignore[misc]  # scikit-learn ships no types
     """k-means: rounds of noisy means, from seeds that a private coarse picture of the rows suggests.
 
     `epsilon` with `delta` (Gaussian noise) or without (Laplace noise), or `rho`, is what a fit loses; `bounds` or
@@ -29,42 +29,12 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, ClusterMixin, PrivateTransformer):
     Guarantee: that of `KMeansClusters`; `privacy_` says it.
     """
 
-    def __init__(  # noqa: PLR0913  # all that there is to choose
-        self,
-        n_clusters: int = 8,
-        *,
-        epsilon: Number | None = 1,
-        delta: Number = 0,
-        rho: Number | None = None,
-        bounds: Any = None,  # noqa: ANN401  # a pair of numbers, or of lists of them
-        data_norm: Number | None = None,
-        max_iter: int = 3,
-        max_rows: int = 1,
-        neighbours: Neighbours | str = "add-remove",
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
-        self.bounds = bounds
-        self.data_norm = data_norm
-        self.max_iter = max_iter
-        self.max_rows = max_rows
-        self.neighbours = neighbours
+    n_clusters: int = field(default=8, kw_only=False)
+    max_iter: int = 3
 
     def mechanism(self, features: Sequence[str], label: str = "") -> KMeansClusters:  # noqa: ARG002  # none is learnt
         """The mechanism that a fit is, over columns of these names."""
-        return KMeansClusters(
-            tuple(features),
-            self.n_clusters,
-            optional(self.epsilon, "epsilon"),
-            exact(self.delta, "delta"),
-            optional(self.rho, "rho"),
-            self.max_iter,
-            optional(self.data_norm, "data_norm"),
-            self.max_rows,
-            neighbours_of(self.neighbours),
-        )
+        return KMeansClusters(clusters=self.n_clusters, **self._rounds(features, self.max_iter))
 
     def predict(self, X: ArrayLike) -> NDArray[np.int64]:  # noqa: N803  # as scikit-learn has it
         """The cluster of each row, from 0."""
@@ -87,7 +57,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, ClusterMixin, PrivateTransformer):
         self._n_features_out = len(model.centers)
 
 
-class GaussianMixture(DensityMixin, PrivateEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+@dataclass(eq=False, repr=False, kw_only=True)
+class GaussianMixture(ClusterArguments, DensityMixin, PrivateEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """Gaussian mixture by private expectation and maximisation; features are independent in each component.
 
     `epsilon` with `delta` (Gaussian noise) or without (Laplace noise), or `rho`, is what a fit loses; `bounds` or
@@ -98,42 +69,12 @@ class GaussianMixture(DensityMixin, PrivateEstimator):  # type: ignore[misc]  # 
 
     labelled = False
 
-    def __init__(  # noqa: PLR0913  # all that there is to choose
-        self,
-        n_components: int = 1,
-        *,
-        epsilon: Number | None = 1,
-        delta: Number = 0,
-        rho: Number | None = None,
-        bounds: Any = None,  # noqa: ANN401  # a pair of numbers, or of lists of them
-        data_norm: Number | None = None,
-        max_iter: int = 6,
-        max_rows: int = 1,
-        neighbours: Neighbours | str = "add-remove",
-    ) -> None:
-        self.n_components = n_components
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
-        self.bounds = bounds
-        self.data_norm = data_norm
-        self.max_iter = max_iter
-        self.max_rows = max_rows
-        self.neighbours = neighbours
+    n_components: int = field(default=1, kw_only=False)
+    max_iter: int = 6
 
     def mechanism(self, features: Sequence[str], label: str = "") -> GaussianComponents:  # noqa: ARG002  # none is learnt
         """The mechanism that a fit is, over columns of these names."""
-        return GaussianComponents(
-            tuple(features),
-            self.n_components,
-            optional(self.epsilon, "epsilon"),
-            exact(self.delta, "delta"),
-            optional(self.rho, "rho"),
-            self.max_iter,
-            optional(self.data_norm, "data_norm"),
-            self.max_rows,
-            neighbours_of(self.neighbours),
-        )
+        return GaussianComponents(components=self.n_components, **self._rounds(features, self.max_iter))
 
     def predict(self, X: ArrayLike) -> NDArray[np.int64]:  # noqa: N803  # as scikit-learn has it
         """The component that each row most likely came from, from 0."""

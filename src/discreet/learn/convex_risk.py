@@ -30,14 +30,14 @@ from discreet.noise import SECURE, Entropy, laplace
 from discreet.privacy import AddRemove, Approximate, Neighbours
 
 _MOST_CLASSES = 1000
-_NARROWEST, _WIDEST = Fraction(1, 100), 1000  # of what is rounded of a loss; beyond doubles find few minima
+NARROWEST, WIDEST = Fraction(1, 100), 1000  # of what is rounded of a loss; beyond doubles find few minima
 MOST_WEIGHT = 10**9
 _ZERO = 24  # times the scale of the noise on the grid: beyond it is less often than once in e²⁴
 _CERTIFIED = 0.875  # of what a solver may be off: the rest is for adding noise to what it found, in doubles
 
 
 @dataclass(frozen=True)
-class _Risk(OverRows):
+class Risk(OverRows):
     """Σ ℓ(Θᵀu) + (Λ/2)‖Θ‖² of features u between −1 and 1, made small with noise."""
 
     numeric: ClassVar[bool] = False  # whether the label is a number, and not a class
@@ -125,8 +125,24 @@ class _Risk(OverRows):
         raise NotImplementedError
 
     def read(self, known: Outline, labels: Steps) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-        """Labels as the loss takes them, and which are any."""
-        raise NotImplementedError
+        """Labels as the loss takes them, and which are any: places among the classes, or numbers from −1 to 1."""
+        if not self.numeric:
+            return places_of_classes(known, self.label, labels)
+        return self._unit(known).parts(labels), np.ones(labels.size, dtype=np.bool_)
+
+    def _unit(self, known: Outline) -> Scale:
+        return Scale.centred(grid_of(known, self.label), moved=self.fit_intercept)
+
+    def classifier(self, relation: Relation, rng: Entropy, *, chances: bool) -> LinearClassifier:
+        """The model of a label that is a class. Spends `privacy`."""
+        slopes, starts = self.design(relation).unscaled(self.parameters(relation, rng))
+        return LinearClassifier(self.features, classes_of(relation, self.label), slopes, starts, chances)
+
+    def line(self, relation: Relation, rng: Entropy) -> LinearModel:
+        """The model of a label that is a number. Spends `privacy`."""
+        [slopes], [start] = self.design(relation).unscaled(self.parameters(relation, rng))
+        unit = self._unit(relation)
+        return LinearModel(self.features, tuple(unit.one * each for each in slopes), unit.zero + unit.one * start)
 
     def parameters(self, relation: Relation, rng: Entropy, lift: Callable[[Reals], Reals] | None = None) -> Reals:
         """Θ with noise, on a public grid. Spends `privacy`; docs/proofs/convex.md."""
@@ -177,10 +193,10 @@ class _Risk(OverRows):
         return Frame.of(held, *columns, self._told(), unit="of", max_rows=self.max_rows, neighbours=self.neighbours)
 
     def _said(self, side: int) -> Key:
-        return side > 0
+        return side if self.numeric else side > 0
 
     def _told(self) -> Column:
-        return Column(self.label, keys=(False, True))
+        return Column(self.label, bounds=(-1, 1), step=1) if self.numeric else Column(self.label, keys=(False, True))
 
 
 def _on_grid(found: NDArray[np.float64], noise: Perturbation, rng: Entropy, *, zeros: bool) -> NDArray[np.float64]:
@@ -193,23 +209,6 @@ def _on_grid(found: NDArray[np.float64], noise: Perturbation, rng: Entropy, *, z
     least = _ZERO * noise.grid_scale if zeros else 0
     told = [float(each * noise.step) if abs(each) > least else 0.0 for each in noisy]
     return np.array(told, dtype=np.float64).reshape(found.shape)
-
-
-class _Classes(_Risk):
-    """Of a label that is one of declared classes."""
-
-    model: ClassVar[type[LinearClassifier]] = LinearClassifier
-    chances: ClassVar[bool] = True
-
-    def __call__(self, relation: Relation, /, *, rng: Entropy = SECURE) -> LinearClassifier:
-        """The model. Spends `privacy`."""
-        slopes, starts = self.design(relation).unscaled(self.parameters(relation, rng))
-        classes = classes_of(relation, self.label)
-        return LinearClassifier(self.features, classes, slopes, starts, self.chances)
-
-    def read(self, known: Outline, labels: Steps) -> tuple[Steps, NDArray[np.bool_]]:
-        """Places among the classes, of places among keys or of steps."""
-        return places_of_classes(known, self.label, labels)
 
 
 def places_of_classes(known: Outline, label: str, labels: Steps) -> tuple[Steps, NDArray[np.bool_]]:
@@ -244,7 +243,7 @@ def least_and_most(value: Fraction, name: str, low: Fraction, high: int) -> None
 
 @registered("logistic-regression")
 @dataclass(frozen=True)
-class LogisticRisk(_Classes):
+class LogisticRisk(Risk):
     """Logistic regression of a column with declared classes, of more than two by softmax.
 
     `alpha` is a ridge on the weights of features that are scaled to between −1 and 1, or to a length of `data_norm`;
@@ -259,6 +258,12 @@ class LogisticRisk(_Classes):
         noise; Iyengar et al. 2019, Algorithm 1, for solvers that are not exact.
     """
 
+    model: ClassVar[type[LinearClassifier]] = LinearClassifier
+
+    def __call__(self, relation: Relation, /, *, rng: Entropy = SECURE) -> LinearClassifier:
+        """The model. Spends `privacy`."""
+        return self.classifier(relation, rng, chances=True)
+
     def loss(self, known: Outline) -> Loss:
         """Logistic, or softmax."""
         classes = len(classes_of(known, self.label))
@@ -267,7 +272,7 @@ class LogisticRisk(_Classes):
 
 @registered("linear-svc")
 @dataclass(frozen=True)
-class HingeRisk(_Classes):
+class HingeRisk(Risk):
     """Linear support vector classifier of a column with two declared classes; its hinge is smooth over ±`width`.
 
     Guarantee: Approximate(epsilon, delta) when all rows of one unit, of which there are at most `max_rows`, are added
@@ -276,51 +281,34 @@ class HingeRisk(_Classes):
     Source: Chaudhuri, Monteleoni & Sarwate 2011, Theorem 9 and Section 3.4.2, with a hinge that has two derivatives.
     """
 
-    chances: ClassVar[bool] = False
+    model: ClassVar[type[LinearClassifier]] = LinearClassifier
 
     width: Fraction = Fraction(1, 2)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         settle(self, width=positive(self.width, "width"))
-        least_and_most(self.width, "width", _NARROWEST, _WIDEST)
+        least_and_most(self.width, "width", NARROWEST, WIDEST)
+
+    def __call__(self, relation: Relation, /, *, rng: Entropy = SECURE) -> LinearClassifier:
+        """The model. Spends `privacy`."""
+        return self.classifier(relation, rng, chances=False)
 
     def loss(self, known: Outline) -> Loss:
         """The smooth hinge."""
-        if len(classes_of(known, self.label)) != 2:
-            raise Refusal(
-                f"support vectors tell two classes apart, and {self.label!r} has more", hint="logistic-regression"
-            )
-        return SmoothHinge(self.width)
+        return hinge(known, self.label, self.width)
 
 
-class _Numbers(_Risk):
-    """Of a label that is a number, scaled to between −1 and 1 like the features."""
-
-    model: ClassVar[type[LinearModel]] = LinearModel
-    numeric: ClassVar[bool] = True
-
-    def __call__(self, relation: Relation, /, *, rng: Entropy = SECURE) -> LinearModel:
-        """The model. Spends `privacy`."""
-        [slopes], [start] = self.design(relation).unscaled(self.parameters(relation, rng))
-        label = Scale.centred(grid_of(relation, self.label), moved=self.fit_intercept)
-        return LinearModel(self.features, tuple(label.one * each for each in slopes), label.zero + label.one * start)
-
-    def read(self, known: Outline, labels: Steps) -> tuple[Reals, NDArray[np.bool_]]:
-        """Numbers between −1 and 1."""
-        scale = Scale.centred(grid_of(known, self.label), moved=self.fit_intercept)
-        return scale.parts(labels), np.ones(labels.size, dtype=np.bool_)
-
-    def _said(self, side: int) -> Key:
-        return side
-
-    def _told(self) -> Column:
-        return Column(self.label, bounds=(-1, 1), step=1)
+def hinge(known: Outline, label: str, width: Fraction) -> SmoothHinge:
+    """The smooth hinge of a label with two classes."""
+    if len(classes_of(known, label)) != 2:
+        raise Refusal(f"support vectors tell two classes apart, and {label!r} has more", hint="logistic-regression")
+    return SmoothHinge(width)
 
 
 @registered("huber-regression")
 @dataclass(frozen=True)
-class HuberRisk(_Numbers):
+class HuberRisk(Risk):
     """Linear regression that far-off labels pull no harder than near ones: the loss √(h² + r²) of the distance r.
 
     h is `width`, as a share of half the label's declared range.
@@ -331,12 +319,19 @@ class HuberRisk(_Numbers):
     Source: Chaudhuri, Monteleoni & Sarwate 2011, Theorem 9; the loss is that of Charbonnier et al. 1997.
     """
 
+    model: ClassVar[type[LinearModel]] = LinearModel
+    numeric: ClassVar[bool] = True
+
     width: Fraction = Fraction(1, 10)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         settle(self, width=positive(self.width, "width"))
-        least_and_most(self.width, "width", _NARROWEST, _WIDEST)
+        least_and_most(self.width, "width", NARROWEST, WIDEST)
+
+    def __call__(self, relation: Relation, /, *, rng: Entropy = SECURE) -> LinearModel:
+        """The model. Spends `privacy`."""
+        return self.line(relation, rng)
 
     def loss(self, known: Outline) -> Loss:
         """Of the distance from a number."""
@@ -345,7 +340,7 @@ class HuberRisk(_Numbers):
 
 
 @dataclass(frozen=True)
-class ConvexRisk(_Numbers):
+class ConvexRisk(Risk):
     """Linear scores under any convex loss of a number that its class bounds; for the custodian's own process.
 
     Guarantee: Approximate(epsilon, delta), as `HuberRisk`, if what `of` says of itself is true: see `losses.Loss`.
@@ -353,7 +348,14 @@ class ConvexRisk(_Numbers):
     Source: Chaudhuri, Monteleoni & Sarwate 2011, Theorems 6 and 9.
     """
 
+    model: ClassVar[type[LinearModel]] = LinearModel
+    numeric: ClassVar[bool] = True
+
     of: Loss = field(default=Huber())  # it is frozen
+
+    def __call__(self, relation: Relation, /, *, rng: Entropy = SECURE) -> LinearModel:
+        """The model. Spends `privacy`."""
+        return self.line(relation, rng)
 
     def loss(self, known: Outline) -> Loss:
         """As given."""

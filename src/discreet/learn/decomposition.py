@@ -12,7 +12,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from discreet.declared.column import Column
 from discreet.errors import Refusal
 from discreet.exact import Number, exact, shown
-from discreet.learn.classifiers import neighbours_of
+from discreet.learn.constructor_arguments import neighbours_of
 from discreet.learn.estimator import ArgumentRefusal, PrivateEstimator, PrivateTransformer, feature_columns, optional
 from discreet.learn.exponential_components import SMALL, ExponentialComponents
 from discreet.learn.low_rank import MatrixFactors

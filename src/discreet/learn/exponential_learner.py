@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from discreet.declared.column import Column
 from discreet.exact import Number, exact
-from discreet.learn.classifiers import PrivateClassifier, neighbours_of
+from discreet.learn.classifiers import PrivateClassifier
+from discreet.learn.constructor_arguments import neighbours_of
 from discreet.learn.estimator import feature_columns
 from discreet.learn.rule_learner import RuleLearner
 from discreet.mechanisms import Frame
@@ -26,6 +27,8 @@ class ExponentialLearner(PrivateClassifier):
 
     Guarantee: that of `RuleLearner`; `privacy_` says it.
     """
+
+    _tells_chances = False
 
     def __init__(  # noqa: PLR0913  # all that there is to choose
         self,

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
-from discreet.learn.fit_parameters import Priced
 from discreet.learn.price import FitLoss
 from discreet.learn.row_price import RowPrice
 from discreet.privacy import Approximate, Neighbours, Pure
@@ -14,17 +13,20 @@ from discreet.privacy import Approximate, Neighbours, Pure
 SIZE = Fraction(1, 20)  # of the price, for the number of rows
 
 
-class Staged(Priced):
-    """A mechanism that divides its price among stages, one after another."""
+@dataclass(frozen=True)
+class Stages:
+    """A price that is divided among stages, one after another, of so many rows of one unit."""
 
-    neighbours: Any
+    loss: FitLoss
+    rows: int
+    neighbours: Neighbours
 
     def priced(self, share: Fraction, *, pure: bool) -> RowPrice | None:
         """What a row may lose in a stage that has this share, by one kind of noise, if the price allows that kind.
 
         ε with δ allows both: without δ, or all of δ with Gaussian noise.
         """
-        loss = self.privacy
+        loss = self.loss
         if isinstance(loss, Approximate):
             part = loss.epsilon * share
             return self._row(Pure(part)) if pure else self._row(Approximate(part, loss.delta))
@@ -32,7 +34,7 @@ class Staged(Priced):
 
     def usual(self, share: Fraction) -> RowPrice:
         """In ε where that is possible, else in ρ."""
-        return self.priced(share, pure=True) or self._row(self.privacy).part(share)
+        return self.priced(share, pure=True) or self._row(self.loss).part(share)
 
     def least(self, share: Fraction, noise: Callable[[RowPrice], float]) -> RowPrice:
         """The kind of noise, of those that the price allows, by which there is least of it."""
@@ -45,5 +47,4 @@ class Staged(Priced):
         return self.usual(SIZE)
 
     def _row(self, loss: FitLoss) -> RowPrice:
-        neighbours: Neighbours = self.neighbours
-        return RowPrice.at(loss, self.max_rows, neighbours)
+        return RowPrice.at(loss, self.rows, self.neighbours)

@@ -59,8 +59,8 @@ class OverRows:
         share(confidence, "confidence")
 
 
-class Priced(OverRows):
-    """One that is bought by ε, by ε and δ, or by ρ."""
+class Priced:
+    """What is bought by ε, by ε and δ, or by ρ."""
 
     epsilon: Any
     delta: Any

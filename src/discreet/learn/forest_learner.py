@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from discreet.declared.table import Outline
 from discreet.errors import Refusal
 from discreet.exact import count
-from discreet.learn.binned_rows import MOST_CUTS, Axis, Cells, ClassTarget, Counts
-from discreet.learn.fit_in_stages import SIZE, Staged
-from discreet.learn.fit_parameters import settle_columns, settle_price
-from discreet.learn.forest_model import ForestClassifier
+from discreet.learn.binned_rows import MOST_CUTS, Axis, Cells, ClassTarget, Counts, NumberTarget, Target
+from discreet.learn.fit_in_stages import SIZE, Stages
+from discreet.learn.fit_parameters import OverRows, Priced, settle_columns, settle_price
+from discreet.learn.forest_model import ForestClassifier, ForestRegressor
 from discreet.learn.row_price import RowPrice
 from discreet.learn.tree_learner import DEEPEST, RowsAtBounds
 from discreet.learn.tree_model import Split, Tree
@@ -29,6 +29,7 @@ from discreet.privacy import AddRemove, Neighbours
 MOST_TREES = 1000
 
 _WEIGHT = 1.5  # of what all trees say together: the mean of trees that each know little is too timid
+_NUMBER = 1.25  # the same of numbers: found by measuring
 _DOUBT = 0.3  # deviations of noise that count as rows of which nothing is known
 _FEWEST, _ROWS_A_TREE = 3, 20  # rows, times ε, for which a further tree is worth its share
 
@@ -83,9 +84,72 @@ def _cut(axis: Axis, place: int) -> float:
     return axis.cut(place) if place else -math.inf
 
 
+class _Forests(RowsAtBounds, Priced, OverRows):
+    """What both kinds of forests say of themselves alike."""
+
+    features: tuple[str, ...]
+    label: str
+    trees: int
+    max_depth: int
+    cuts: int
+    neighbours: Any
+
+    def __post_init__(self) -> None:
+        settle_columns(self)
+        settle_price(self)
+        settle(self, **{name: count(getattr(self, name), name) for name in ("trees", "max_depth", "cuts")})
+        if self.trees > MOST_TREES or self.max_depth > DEEPEST or self.cuts > MOST_CUTS:
+            raise Refusal(
+                f"expected trees <= {MOST_TREES}, max_depth <= {DEEPEST} and cuts <= {MOST_CUTS}, got "
+                f"trees={self.trees} max_depth={self.max_depth} cuts={self.cuts}",
+                hint="each tree has a share of the price",
+            )
+
+    @property
+    def stages(self) -> Stages:
+        """How its price is divided."""
+        return Stages(self.privacy, self.max_rows, self.neighbours)
+
+    @property
+    def numbers(self) -> int:
+        """Which feature and where, for each split, and a number for each leaf: so many at most."""
+        return self.trees * (3 * (1 << self.max_depth) - 2)
+
+    def axes(self, known: Outline) -> tuple[Axis, ...]:
+        """How features are cut, by what is declared."""
+        return tuple(Axis.of(known, name, self.cuts) for name in self.features)
+
+    def planned(self, size: int) -> tuple[int, int, RowPrice]:
+        """How many trees of how many levels over so many rows, and what a row may lose in each of them."""
+        epsilon = self.stages.first.epsilon / SIZE if self.stages.first.pure else self.stages.usual(Fraction(1)).epsilon
+        worth = max(1.0, float(max(1.0, size - self.stages.first.deviation(1)) * float(epsilon)))
+        trees = min(self.trees, max(_FEWEST, round(worth / _ROWS_A_TREE)))
+        depth = max(1, min(self.max_depth, round(math.log2(worth) / 2)))
+        share = Fraction(1, trees)
+        whole = self.stages.least(1 - SIZE, lambda price: price.part(share).deviation(1))
+        return trees, depth, whole.part(share)
+
+    def grown(
+        self, relation: Relation, target: Target, rng: Entropy
+    ) -> tuple[tuple[Axis, ...], list[Shape], list[Counts], RowPrice]:
+        """Trees, the sums of their leaves with noise, and what a row may lose in each. Spends `privacy`."""
+        axes = self.axes(relation)
+        cells = Cells.read(relation, axes, target, rng)
+        (size,) = self.stages.first.noisy([len(cells)], 1, rng)
+        trees, depth, price = self.planned(size)
+        shapes = [Shape.drawn(axes, depth, rng) for _ in range(trees)]
+        places = np.array([own.astype(np.int64) for own in cells.places])
+        told: list[Counts] = []
+        for shape in shapes:
+            sums = cells.sums(shape.leaves(cells, places), 1 << depth)
+            noisy = price.noisy(sums.ravel().tolist(), target.unit, rng)
+            told.append(np.array(noisy, dtype=np.int64).reshape(sums.shape))
+        return axes, shapes, told, price
+
+
 @registered("random-forest-classifier")
 @dataclass(frozen=True)
-class RandomForest(RowsAtBounds, Staged):
+class RandomForest(_Forests):
     """Forest of up to `trees` random trees that tells declared classes apart by noisy counts at their leaves.
 
     A noisy number of rows says how many trees, and of how many levels, are worth their price. All rows are in all
@@ -110,49 +174,16 @@ class RandomForest(RowsAtBounds, Staged):
     max_rows: int = 1
     neighbours: Neighbours = AddRemove()
 
-    def __post_init__(self) -> None:
-        settle_columns(self)
-        settle_price(self)
-        settle(self, **{name: count(getattr(self, name), name) for name in ("trees", "max_depth", "cuts")})
-        if self.trees > MOST_TREES or self.max_depth > DEEPEST or self.cuts > MOST_CUTS:
-            raise Refusal(
-                f"expected trees <= {MOST_TREES}, max_depth <= {DEEPEST} and cuts <= {MOST_CUTS}, got "
-                f"trees={self.trees} max_depth={self.max_depth} cuts={self.cuts}",
-                hint="each tree has a share of the price",
-            )
-
-    @property
-    def numbers(self) -> int:
-        """Which feature and where, for each split, and a number for each leaf: so many at most."""
-        return self.trees * (3 * (1 << self.max_depth) - 2)
-
-    def axes(self, known: Outline) -> tuple[Axis, ...]:
-        """How features are cut, by what is declared."""
-        return tuple(Axis.of(known, name, self.cuts) for name in self.features)
-
-    def planned(self, size: int) -> tuple[int, int, RowPrice]:
-        """How many trees of how many levels over so many rows, and what a row may lose in each of them."""
-        epsilon = self.first.epsilon / SIZE if self.first.pure else self.usual(Fraction(1)).epsilon
-        worth = max(1.0, float(max(1.0, size - self.first.deviation(1)) * float(epsilon)))
-        trees = min(self.trees, max(_FEWEST, round(worth / _ROWS_A_TREE)))
-        depth = max(1, min(self.max_depth, round(math.log2(worth) / 2)))
-        share = Fraction(1, trees)
-        whole = self.least(1 - SIZE, lambda price: price.part(share).deviation(1))
-        return trees, depth, whole.part(share)
+    def refuse_unfit(self, known: Outline) -> None:
+        """Where the features or the label are not declared as this needs it."""
+        super().refuse_unfit(known)
+        ClassTarget.of(known, self.label)
 
     def __call__(self, relation: Relation, /, *, rng: Entropy = SECURE) -> ForestClassifier:
         """The model. Spends `privacy`."""
-        target, axes = ClassTarget.of(relation, self.label), self.axes(relation)
-        cells = Cells.read(relation, axes, target, rng)
-        (size,) = self.first.noisy([len(cells)], 1, rng)
-        trees, depth, price = self.planned(size)
-        shapes = [Shape.drawn(axes, depth, rng) for _ in range(trees)]
-        places = np.array([own.astype(np.int64) for own in cells.places])
-        told: list[Counts] = []
-        for shape in shapes:
-            sums = cells.sums(shape.leaves(cells, places), 1 << depth)
-            told.append(np.array(price.noisy(sums.ravel().tolist(), 1, rng), dtype=np.int64).reshape(sums.shape))
-        everywhere = np.maximum(sum(each.sum(axis=0) for each in told) / trees, 0) + 1
+        target = ClassTarget.of(relation, self.label)
+        axes, shapes, told, price = self.grown(relation, target, rng)
+        everywhere = np.maximum(sum(each.sum(axis=0) for each in told) / len(told), 0) + 1
         frequencies = np.clip(everywhere / everywhere.sum(), 0.05 / target.kinds, 1)
         frequencies /= frequencies.sum()
         doubt = max(_DOUBT * price.deviation(1), 1e-6)
@@ -160,6 +191,50 @@ class RandomForest(RowsAtBounds, Staged):
         kept = tuple(shape.tree(axes, each) for shape, each in zip(shapes, said, strict=True))
         keys, known = tuple(axis.keys for axis in axes), tuple(map(float, frequencies))
         return ForestClassifier(self.features, keys, target.classes, known, _WEIGHT, kept)
+
+
+@registered("random-forest-regressor")
+@dataclass(frozen=True)
+class RegressionForest(_Forests):
+    """Forest of random trees that predicts a number between its declared bounds; else as `RandomForest`.
+
+    Guarantee: Pure(epsilon), Approximate(epsilon, delta) or Concentrated(rho), when all rows of one unit, of which
+        there are at most `max_rows`, are added or removed; or replaced, if those are its neighbours.
+    Proof: docs/proofs/trees.md, "Random forests".
+    Source: Jagannathan, Pillaipakkamnatt & Wright 2009 for random trees; their leaves are those of `RegressionTree`.
+    """
+
+    model: ClassVar[type[ForestRegressor]] = ForestRegressor
+
+    features: tuple[str, ...]
+    label: str
+    epsilon: Fraction | None = None
+    delta: Fraction = Fraction(0)
+    rho: Fraction | None = None
+    trees: int = 20
+    max_depth: int = 9
+    cuts: int = 15
+    max_rows: int = 1
+    neighbours: Neighbours = AddRemove()
+    numeric: ClassVar[bool] = True
+
+    def refuse_unfit(self, known: Outline) -> None:
+        """Where the features or the label are not declared as this needs it."""
+        super().refuse_unfit(known)
+        NumberTarget.of(known, self.label)
+
+    def __call__(self, relation: Relation, /, *, rng: Entropy = SECURE) -> ForestRegressor:
+        """The model. Spends `privacy`."""
+        target = NumberTarget.of(relation, self.label)
+        axes, shapes, told, price = self.grown(relation, target, rng)
+        low, high = (max(0.0, float(sum(each[:, side].sum() for each in told))) for side in (0, 1))
+        share = high / (low + high) if low + high > 0 else 0.5
+        leaves = [np.column_stack([each[:, 1], each.sum(axis=1)]) / target.unit for each in told]
+        kept = tuple(shape.tree(axes, each) for shape, each in zip(shapes, leaves, strict=True))
+        doubt = max(_DOUBT * price.deviation(1) * math.sqrt(len(told)), 1e-6)
+        ends = target.value(0.0), target.value(1.0)
+        keys = tuple(axis.keys for axis in axes)
+        return ForestRegressor(self.features, keys, ends, share, doubt, _NUMBER, kept)
 
 
 def surprise(sums: Counts, frequencies: NDArray[np.float64], doubt: float) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""Random forest as data: trees whose splits know nothing of the rows, and what their leaves say of the classes."""
+"""Random forests as data: trees whose splits know nothing of the rows, and what their leaves say."""
 
 from __future__ import annotations
 
@@ -72,3 +72,55 @@ class ForestClassifier:
         if len(frequencies) != len(classes) or min(frequencies) <= 0 or not trees:
             raise ValueError(frequencies)
         return cls(features, read_keys(body, features), classes, frequencies, float(body["weight"]), trees)
+
+
+@dataclass(frozen=True)
+class ForestRegressor:
+    """A number between two ends: which share of the way, of all rows that share a leaf with a row in some tree.
+
+    A leaf says how much of the way its rows are in all, and how many they are; `doubt` is how many rows that are as
+    all are on average, `share`, stand beside those of the leaves. What is off that average counts `weight` times.
+    """
+
+    features: tuple[str, ...]
+    keys: Keys
+    ends: tuple[float, float]
+    share: float
+    doubt: float
+    weight: float
+    trees: tuple[Tree, ...]
+
+    def predict(self, rows: ArrayLike, /) -> NDArray[np.float64]:
+        """The number of each row."""
+        given = numbers(rows, self.features)
+        said = np.zeros((len(given), 2))
+        for tree in self.trees:
+            said += tree.values(given, self.keys)
+        whole = np.maximum(said[:, 1], 0) + self.doubt
+        beyond = (said[:, 0] + self.doubt * self.share) / whole - self.share
+        told: NDArray[np.float64] = np.clip(self.share + self.weight * beyond, 0, 1)
+        return self.ends[0] + told * (self.ends[1] - self.ends[0])
+
+    def table(self) -> pa.Table:
+        """What each leaf of each tree says."""
+        leaves = [(i, j, *own) for i, tree in enumerate(self.trees) for j, own in enumerate(tree.leaves)]
+        trees, places, way, size = zip(*leaves, strict=True)
+        columns = {"tree": [i + 1 for i in trees], "leaf": [j + 1 for j in places], "of the way": way, "rows": size}
+        return pa.table(columns)
+
+    def body(self) -> dict[str, Any]:
+        """All of it, as JSON can hold it."""
+        told: dict[str, Any] = as_json(self)
+        return told
+
+    @classmethod
+    def read(cls, body: Mapping[str, Any], /) -> ForestRegressor:
+        """What `body` told of."""
+        known_fields(body, cls)
+        features = tuple(map(str, body["features"]))
+        low, high = map(float, body["ends"])
+        trees = tuple(Tree.read(each, len(features), 2) for each in body["trees"])
+        share, doubt, weight = (float(body[name]) for name in ("share", "doubt", "weight"))
+        if not trees or not low <= high or not 0 <= share <= 1 or not doubt > 0:
+            raise ValueError(body)
+        return cls(features, read_keys(body, features), (low, high), share, doubt, weight, trees)

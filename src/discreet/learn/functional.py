@@ -15,7 +15,7 @@ from discreet.exact import nonnegative, positive
 from discreet.learn.classifier_model import LinearClassifier
 from discreet.learn.convex_risk import classes_of
 from discreet.learn.design_matrix import Design
-from discreet.learn.fit_parameters import Priced, settle_columns, settle_price
+from discreet.learn.fit_parameters import OverRows, Priced, settle_columns, settle_price
 from discreet.learn.least_squares import Spread, noisy, solved, spread_of
 from discreet.mechanisms import Column, Frame, Pair, Relation, registered
 from discreet.mechanisms.gram import gram
@@ -29,7 +29,7 @@ _ONE = Fraction(1)
 
 @registered("functional-logistic")
 @dataclass(frozen=True)
-class FunctionalLogistic(Priced):
+class FunctionalLogistic(Priced, OverRows):
     """Logistic regression of two classes by the quadratic that its loss is near a score of zero.
 
     ln(1 + e^(−ys)) is ln 2 − ys/2 + s²/8 and a rest; of that Σ uuᵀ and Σ yu are the coefficients, which the engine sums

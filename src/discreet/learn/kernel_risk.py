@@ -10,9 +10,10 @@ from typing import ClassVar
 from discreet.declared.table import Outline
 from discreet.exact import count, positive
 from discreet.learn.classifier_model import KernelClassifier, lifted
-from discreet.learn.convex_risk import MOST_WEIGHT, HingeRisk, classes_of, least_and_most
+from discreet.learn.convex_risk import MOST_WEIGHT, NARROWEST, WIDEST, Risk, classes_of, hinge, least_and_most
 from discreet.learn.design_matrix import Design
 from discreet.learn.gaussian_noise import normals
+from discreet.learn.losses import SmoothHinge
 from discreet.mechanisms import Relation, registered
 from discreet.mechanisms.mechanism import settle
 from discreet.noise import SECURE, Entropy
@@ -20,7 +21,7 @@ from discreet.noise import SECURE, Entropy
 
 @registered("kernel-svc")
 @dataclass(frozen=True)
-class KernelRisk(HingeRisk):
+class KernelRisk(Risk):
     """Support vector classifier with a kernel exp(−γ‖u − u'‖²), by random features that are drawn before it looks.
 
     Each of `components` frequencies w is drawn from the kernel's spectral law, N(0, 2γ); a row becomes cos(w·u) and
@@ -31,14 +32,17 @@ class KernelRisk(HingeRisk):
     Source: Chaudhuri, Monteleoni & Sarwate 2011, Algorithm 3; Rahimi & Recht 2007.
     """
 
-    model: ClassVar[type[KernelClassifier]] = KernelClassifier  # type: ignore[assignment]  # it has other parts
+    model: ClassVar[type[KernelClassifier]] = KernelClassifier
 
+    width: Fraction = Fraction(1, 2)
     components: int = 100
     gamma: Fraction = Fraction(1)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        settle(self, components=count(self.components, "components"), gamma=positive(self.gamma, "gamma"))
+        own = {"width": positive(self.width, "width"), "gamma": positive(self.gamma, "gamma")}
+        settle(self, components=count(self.components, "components"), **own)
+        least_and_most(self.width, "width", NARROWEST, WIDEST)
         least_and_most(self.gamma, "gamma", Fraction(0), MOST_WEIGHT)
 
     @property
@@ -55,7 +59,11 @@ class KernelRisk(HingeRisk):
         del design
         return 2 * self.components + self.fit_intercept, Fraction(1 + self.fit_intercept)
 
-    def __call__(self, relation: Relation, /, *, rng: Entropy = SECURE) -> KernelClassifier:  # type: ignore[override]  # as above
+    def loss(self, known: Outline) -> SmoothHinge:
+        """The smooth hinge."""
+        return hinge(known, self.label, self.width)
+
+    def __call__(self, relation: Relation, /, *, rng: Entropy = SECURE) -> KernelClassifier:
         """The model. Spends `privacy`."""
         design = self.design(relation)
         drawn = normals(self.components * len(self.features), rng=rng).reshape(self.components, -1)

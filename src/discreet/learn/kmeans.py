@@ -13,7 +13,7 @@ from discreet.exact import count, positive
 from discreet.interval import simpler_down
 from discreet.learn.clusters_model import Clusters
 from discreet.learn.design_matrix import Design
-from discreet.learn.fit_parameters import Priced, settle_columns, settle_price
+from discreet.learn.fit_parameters import OverRows, Priced, settle_columns, settle_price
 from discreet.learn.partition_sums import MOST, ONE, CellNoise, Reals, Room, nearest_sums
 from discreet.learn.price import rho_of
 from discreet.learn.seeding import levels_for, pictured, suited
@@ -29,7 +29,7 @@ _FAINT = 2.0  # standard deviations of noise: a cluster with fewer rows stays wh
 
 @registered("k-means")
 @dataclass(frozen=True)
-class KMeansClusters(LongRows, Priced):
+class KMeansClusters(LongRows, Priced, OverRows):
     """k-means: centres such that rows are near the nearest of them.
 
     Half of the price buys a coarse picture of where rows are, level by level, which the seeds suit best; the other half

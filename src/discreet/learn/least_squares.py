@@ -13,7 +13,7 @@ from discreet.declared.table import Outline, grid_of
 from discreet.exact import nonnegative, positive
 from discreet.interval import sqrt
 from discreet.learn.design_matrix import Design, Scale
-from discreet.learn.fit_parameters import Priced, settle_columns, settle_price
+from discreet.learn.fit_parameters import OverRows, Priced, settle_columns, settle_price
 from discreet.learn.model import LinearModel
 from discreet.learn.price import FitLoss, rho_of
 from discreet.mechanisms import Column, Frame, Pair, Relation, registered
@@ -65,7 +65,7 @@ def spread_of(design: Design, loss: FitLoss, rows: int, neighbours: Neighbours) 
 
 @registered("linear-regression")
 @dataclass(frozen=True)
-class LeastSquares(Priced):
+class LeastSquares(Priced, OverRows):
     """Linear regression of a column on others, by sums of products with noise.
 
     With δ or ρ the noise is Gaussian, and Laplace without. The sums that are told are brought back to a matrix that a

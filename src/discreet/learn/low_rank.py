@@ -13,7 +13,7 @@ from discreet.declared.table import grid_of, keys_of
 from discreet.errors import Refusal
 from discreet.exact import count, positive
 from discreet.interval import simpler_up
-from discreet.learn.fit_parameters import Priced, settle_columns, settle_price
+from discreet.learn.fit_parameters import OverRows, Priced, settle_columns, settle_price
 from discreet.learn.gaussian_noise import normals
 from discreet.learn.low_rank_model import LowRankMatrix
 from discreet.learn.price import rho_of
@@ -52,7 +52,7 @@ class Multiplied:
 
 @registered("low-rank")
 @dataclass(frozen=True)
-class MatrixFactors(Priced):
+class MatrixFactors(Priced, OverRows):
     """Approximation of rank `components` of the matrix of sums of a column by the keys of two others.
 
     The matrix is multiplied by random directions, then `iterations` times by what came out, turned, and by that again;

@@ -13,7 +13,7 @@ from discreet.errors import Refusal
 from discreet.exact import count, positive
 from discreet.interval import simpler_down
 from discreet.learn.design_matrix import Design
-from discreet.learn.fit_parameters import Priced, settle_columns, settle_price
+from discreet.learn.fit_parameters import OverRows, Priced, settle_columns, settle_price
 from discreet.learn.mixture_model import Mixture
 from discreet.learn.partition_sums import BITS, MOST, ONE, CellNoise, Reals, Room
 from discreet.learn.price import rho_of
@@ -35,7 +35,7 @@ _CHUNK = 1 << 12  # rows of which sums are below 2⁵³
 
 @registered("gaussian-mixture")
 @dataclass(frozen=True)
-class GaussianComponents(LongRows, Priced):
+class GaussianComponents(LongRows, Priced, OverRows):
     """Gaussian mixture with features that are independent in each component.
 
     Half of the price buys where to begin, as for k-means; the other half `iterations` rounds. In each every row is

@@ -17,7 +17,7 @@ from discreet.errors import Refusal
 from discreet.exact import count, shown
 from discreet.learn.convex_risk import classes_of
 from discreet.learn.design_matrix import Reals, Steps
-from discreet.learn.fit_parameters import Priced, settle_price
+from discreet.learn.fit_parameters import OverRows, Priced, settle_price
 from discreet.learn.model import Model
 from discreet.learn.moments import Width
 from discreet.learn.score_report import ClassifierScore, NumberScore
@@ -33,7 +33,7 @@ _LONGEST = 10**7  # letters of a model
 
 @registered("model-score")
 @dataclass(frozen=True)
-class ModelScore(Priced):
+class ModelScore(Priced, OverRows):
     """How good a model is about a label of rows that it may not have seen: all from one noisy table.
 
     Of a class that is how many rows of each class get each score, in `bins` of the chance that the model gives to the

@@ -18,7 +18,7 @@ from discreet.exact import nonnegative
 from discreet.interval import simpler_up
 from discreet.learn.bayes_model import BayesClassifier
 from discreet.learn.convex_risk import classes_of
-from discreet.learn.fit_parameters import Priced, settle_columns, settle_price
+from discreet.learn.fit_parameters import OverRows, Priced, settle_columns, settle_price
 from discreet.learn.price import FitLoss, rho_of
 from discreet.learn.scaling_model import Scaling
 from discreet.mechanisms import Column, Frame, Pair, Relation, registered
@@ -103,7 +103,7 @@ def _told(relation: Relation, columns: tuple[str, ...], exact: Shares, width: Wi
     return Told(np.maximum(whole.mean(axis=1), 1), low + reach * mean, reach**2 * spread)
 
 
-class _OfShares(Priced):
+class _OfShares(Priced, OverRows):
     """What naive Bayes and scaling say of themselves alike."""
 
     features: tuple[str, ...]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -10,14 +11,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from discreet.exact import Number, exact
 from discreet.learn.bayes_model import BayesClassifier
-from discreet.learn.classifiers import PrivateClassifier, neighbours_of
-from discreet.learn.estimator import PrivateTransformer, optional
+from discreet.learn.classifiers import PrivateClassifier
+from discreet.learn.constructor_arguments import PricedArguments
+from discreet.learn.estimator import PrivateTransformer
 from discreet.learn.moments import NaiveBayes, Standardize
 from discreet.learn.scaling_model import Scaling
-from discreet.privacy import Neighbours
 
 
-class GaussianNB(PrivateClassifier):
+@dataclass(eq=False, repr=False, kw_only=True)
+class GaussianNB(PricedArguments, PrivateClassifier):
     """Naive Bayes classifier of normal features, from noisy means and variances of each class.
 
     `classes` are the labels that there can be and `bounds` how far features reach, both public. `epsilon` with `delta`
@@ -26,45 +28,14 @@ class GaussianNB(PrivateClassifier):
     Guarantee: that of `NaiveBayes`; `privacy_` says it.
     """
 
-    def __init__(  # noqa: PLR0913  # all that there is to choose
-        self,
-        epsilon: Number | None = 1,
-        *,
-        delta: Number = 0,
-        rho: Number | None = None,
-        classes: Any = None,  # noqa: ANN401  # labels of any type
-        bounds: Any = None,  # noqa: ANN401  # a pair of numbers, or of lists of them
-        var_smoothing: Number = "1e-9",
-        max_rows: int = 1,
-        neighbours: Neighbours | str = "add-remove",
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
-        self.classes = classes
-        self.bounds = bounds
-        self.var_smoothing = var_smoothing
-        self.max_rows = max_rows
-        self.neighbours = neighbours
+    epsilon: Number | None = field(default=1, kw_only=False)
+    classes: Any = None  # labels of any type
+    var_smoothing: Number = "1e-9"
 
     def mechanism(self, features: Sequence[str], label: str) -> NaiveBayes:
         """The mechanism that a fit is, over columns of these names."""
-        return NaiveBayes(
-            tuple(features),
-            label,
-            optional(self.epsilon, "epsilon"),
-            exact(self.delta, "delta"),
-            optional(self.rho, "rho"),
-            exact(self.var_smoothing, "var_smoothing"),
-            self.max_rows,
-            neighbours_of(self.neighbours),
-        )
-
-    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:  # noqa: N803  # as scikit-learn has it
-        """The chance of each class, a column each."""
-        rows = self._checked(X)
-        told: NDArray[np.float64] = self.model_.probabilities(rows)
-        return told
+        smoothing = exact(self.var_smoothing, "var_smoothing")
+        return NaiveBayes(tuple(features), label, smoothing=smoothing, **self._priced())
 
     def predict_log_proba(self, X: ArrayLike) -> NDArray[np.float64]:  # noqa: N803
         """Its logarithm."""
@@ -84,7 +55,8 @@ class GaussianNB(PrivateClassifier):
         self.class_prior_ = np.array(model.shares)
 
 
-class StandardScaler(PrivateTransformer):
+@dataclass(eq=False, repr=False, kw_only=True)
+class StandardScaler(PricedArguments, PrivateTransformer):
     """Scaling of columns to mean 0 and variance 1, by noisy means and variances.
 
     Its arguments are those of `GaussianNB`, and scikit-learn's `with_mean` and `with_std`.
@@ -92,39 +64,13 @@ class StandardScaler(PrivateTransformer):
     Guarantee: that of `Standardize`; `privacy_` says it.
     """
 
-    def __init__(  # noqa: PLR0913  # all that there is to choose
-        self,
-        epsilon: Number | None = 1,
-        *,
-        delta: Number = 0,
-        rho: Number | None = None,
-        bounds: Any = None,  # noqa: ANN401  # a pair of numbers, or of lists of them
-        with_mean: bool = True,
-        with_std: bool = True,
-        max_rows: int = 1,
-        neighbours: Neighbours | str = "add-remove",
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
-        self.bounds = bounds
-        self.with_mean = with_mean
-        self.with_std = with_std
-        self.max_rows = max_rows
-        self.neighbours = neighbours
+    epsilon: Number | None = field(default=1, kw_only=False)
+    with_mean: bool = True
+    with_std: bool = True
 
     def mechanism(self, features: Sequence[str], label: str = "") -> Standardize:  # noqa: ARG002  # none is learnt
         """The mechanism that a fit is, over columns of these names."""
-        return Standardize(
-            tuple(features),
-            optional(self.epsilon, "epsilon"),
-            exact(self.delta, "delta"),
-            optional(self.rho, "rho"),
-            self.with_mean,
-            self.with_std,
-            self.max_rows,
-            neighbours_of(self.neighbours),
-        )
+        return Standardize(tuple(features), with_mean=self.with_mean, with_std=self.with_std, **self._priced())
 
     def inverse_transform(self, X: ArrayLike) -> NDArray[np.float64]:  # noqa: N803  # as scikit-learn has it
         """The columns that have these scaled ones."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from discreet.errors import Refusal
 from discreet.exact import count, positive
 from discreet.learn.design_matrix import Design
-from discreet.learn.fit_parameters import Priced, settle_columns, settle_price
+from discreet.learn.fit_parameters import OverRows, Priced, settle_columns, settle_price
 from discreet.learn.least_squares import Spread, with_noise
 from discreet.learn.price import FitLoss, rho_of
 from discreet.learn.projection_model import Projection, upright
@@ -48,7 +48,7 @@ def noisy_matrix(design: Design, spread: Spread, matrix: NDArray[np.object_], rn
     return told
 
 
-class OfComponents(LongRows):
+class OfComponents(LongRows, OverRows):
     """What mechanisms that tell components say of themselves alike."""
 
     model: ClassVar[type[Projection]] = Projection

@@ -14,7 +14,7 @@ from discreet.errors import Refusal
 from discreet.exact import count, nonnegative, positive
 from discreet.interval import simpler_down
 from discreet.learn.design_matrix import Design, Scale
-from discreet.learn.fit_parameters import Priced, settle_columns, settle_price
+from discreet.learn.fit_parameters import OverRows, Priced, settle_columns, settle_price
 from discreet.learn.least_squares import LeastSquares
 from discreet.learn.model import LinearModel
 from discreet.learn.price import rho_of
@@ -41,7 +41,7 @@ class Stages:
 
 @registered("sparse-regression")
 @dataclass(frozen=True)
-class SparseLeastSquares(Priced):
+class SparseLeastSquares(Priced, OverRows):
     """Linear regression on the `keep` features that go best with the label.
 
     Bought are the mean of the label, then the features with the largest |Σ u (v − mean)| one after another, then least

@@ -15,7 +15,7 @@ from discreet.declared.table import Outline
 from discreet.errors import Refusal
 from discreet.exact import count
 from discreet.learn.binned_rows import MOST_CUTS, Axis, Cells, ClassTarget, Counts, NumberTarget, Target
-from discreet.learn.fit_parameters import Priced, settle_columns, settle_price
+from discreet.learn.fit_parameters import OverRows, Priced, settle_columns, settle_price
 from discreet.learn.row_price import RowPrice
 from discreet.learn.tree_model import Split, Tree, TreeClassifier, TreeRegressor
 from discreet.mechanisms import Column, Frame, Pair, Relation, registered
@@ -110,7 +110,7 @@ class RowsAtBounds:
         return Column(self.label, bounds=(-1, 1), step=1) if self.numeric else Column(self.label, keys=(False, True))
 
 
-class _Trees(RowsAtBounds, Priced):
+class _Trees(RowsAtBounds, Priced, OverRows):
     """What both kinds of trees say of themselves alike."""
 
     features: tuple[str, ...]

@@ -6,16 +6,16 @@ from typing import Any
 
 from discreet.declared.table import Outline
 from discreet.learn.design_matrix import Design
-from discreet.learn.fit_parameters import OverRows
 from discreet.mechanisms import Column, Frame, Pair
 from discreet.privacy import AddRemove
 
 
-class LongRows(OverRows):
+class LongRows:
     """A mechanism over rows without a label, by bounds or within a norm."""
 
     features: tuple[str, ...]
     data_norm: Any
+    max_rows: int
     neighbours: Any
 
     def refuse_unfit(self, known: Outline) -> None:

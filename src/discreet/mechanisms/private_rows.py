@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from discreet.declared.table import Caps, Outline, grid_of, keys_of
+from discreet.declared.table import Caps, Outline, grid_of, keys_of, line_of
 from discreet.errors import Refusal
 from discreet.exact import Number, count, exact, shown, spoken
 from discreet.mechanisms.mechanism import Takes, settle
@@ -30,7 +30,10 @@ _FARTHEST = 1 << 53  # steps from zero: no grid reaches further
 
 @dataclass(frozen=True)
 class Bins:
-    """A numeric column cut into intervals at edges, in steps of its grid. Each has its lower edge, the last both."""
+    """A column cut into intervals at edges, in steps of its line. Each has its lower edge, the last both.
+
+    Steps are those of a number's grid, days of dates, seconds of timestamps.
+    """
 
     column: str
     edges: tuple[int, ...]
@@ -155,7 +158,7 @@ def sides(known: Outline, axes: Sequence[Axis]) -> tuple[int, ...]:
     """How many cells a table has along each axis; refuses axes that are not declared, or reach beyond the bounds."""
     for bins in axes:
         if isinstance(bins, Bins):
-            grid = grid_of(known, bins.column)
+            grid = line_of(known, bins.column)
             if len(bins) > MOST_UNEVEN and not bins.even:
                 raise Refusal(
                     f"{len(bins)} bins of {bins.column!r} have many widths, and more than {MOST_UNEVEN} must have one",

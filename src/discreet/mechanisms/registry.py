@@ -64,6 +64,8 @@ def _declared(value: Caps | Column) -> Plain:
     if isinstance(value, Caps):
         return {"class": "Caps", "fields": {"max_rows": value.rows}}
     told: dict[str, object] = {"name": value.name, "keys": value.keys, "grid": value.grid}
+    if value.grid is None and value.line is not None:
+        told |= {"type": value.type.value, "line": value.line}
     return {"class": "Column", "fields": {name: description(fact) for name, fact in told.items()}}
 
 

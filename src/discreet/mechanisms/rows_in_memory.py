@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from discreet.declared.column import Column
 from discreet.declared.grid import LIMIT, Grid, cells, real, whole
-from discreet.declared.group_key import Key
+from discreet.declared.group_key import Key, Type, since_1970
 from discreet.declared.nearest_steps import NearestSteps
-from discreet.declared.table import Caps, column_of, grid_of, keys_of
+from discreet.declared.table import Caps, column_of, grid_of, keys_of, line_of
 from discreet.errors import Refusal
 from discreet.exact import Number, count
 from discreet.mechanisms.gram import BLOCK, GramSum, gram
@@ -93,7 +93,7 @@ class Frame:
 
     def _binned(self, bins: Bins) -> NDArray[np.int64]:
         """The bin of each row, −1 where it is in none; what is no number is in none."""
-        steps, numeric = self._steps(bins.column)
+        steps, numeric = self._along(bins.column)
         edges = np.array(bins.edges, dtype=np.int64)
         edges[-1] += 1  # the last bin has its upper edge
         place = np.searchsorted(edges, steps, side="right") - 1
@@ -106,6 +106,20 @@ class Frame:
     def _steps(self, name: str) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """The cells of a column in steps, and which of them are numbers."""
         return grid_of(self, name).steps(self._cells(name)), _numeric(self._cells(name))
+
+    def _along(self, name: str) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """The cells of a column in steps of its line, and which of them lie on it."""
+        kind = column_of(self, name).type
+        if not kind.dated:
+            return self._steps(name)
+        line, values = line_of(self, name), self._cells(name)
+        if values.dtype.kind == "M":
+            there = ~np.isnat(values)
+            values = values.astype("datetime64[D]" if kind is Type.DATE else "datetime64[s]").astype(np.int64)
+            return np.clip(values, line.low, line.high), there
+        every = [since_1970(cell, kind) for cell in values.tolist()]
+        steps = [line.low if each is None else min(max(each, line.low), line.high) for each in every]
+        return np.array(steps, dtype=np.int64), np.array([each is not None for each in every], dtype=np.bool_)
 
     def counts(self, axes: Sequence[Axis], /, within: Sequence[Axis] = ()) -> NDArray[np.int64]:
         """Rows for each combination of keys and bins. Those that are in no cell of any axis named are left out."""

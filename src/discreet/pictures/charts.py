@@ -54,6 +54,7 @@ class Ruler:
     column: str
     edges: tuple[float, ...] = ()
     labels: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()  # of the edges, where these are days, and not numbers, to people
 
     def __len__(self) -> int:
         return len(self.labels) or len(self.edges) - 1
@@ -71,7 +72,19 @@ class Ruler:
 
     def told(self, place: int) -> str:
         """One cell, in words."""
-        return self.labels[place] if self.labels else f"{plain(self.edges[place])} to {plain(self.edges[place + 1])}"
+        if self.labels:
+            return self.labels[place]
+        low, high = self.names[place : place + 2] or map(plain, self.edges[place : place + 2])
+        return f"{low} to {high}"
+
+    def ticks(self, scale: AxisScale, many: int) -> list[tuple[float, str]]:
+        """What is written beside it, and where: about so many round numbers, or some of its edges by name."""
+        if self.labels:
+            return []
+        if not self.names:
+            return [(tick, plain(tick)) for tick in scale.ticks(many)]
+        every = -(-len(self.edges) // many)
+        return [(self.edges[place], self.names[place]) for place in range(0, len(self.edges), every)]
 
 
 @dataclass(frozen=True)
@@ -122,7 +135,8 @@ def histogram(drawn: Series, width: int = WIDE) -> str:
     """Bars to scale: the area of one is its count. Of equally wide bins the height is the count itself."""
     side, even = drawn.side, drawn.side.even
     sizes = [1.0 if even else high - low for low, high in pairwise(side.cuts)]
-    x, y, frame = _frame(drawn, width, drawn.span(sizes), "records" if even else f"records per 1 of {side.column}")
+    per = "day" if side.names else f"1 of {side.column}"
+    x, y, frame = _frame(drawn, width, drawn.span(sizes), "records" if even else f"records per {per}")
     marks, whiskers = [], []
     for place, (left, right) in enumerate(pairwise(side.cuts)):
         height, half = drawn.values[place] / sizes[place], drawn.half(place) / sizes[place]
@@ -196,10 +210,16 @@ def _frame(drawn: Series, width: int, span: tuple[float, float], what: str) -> t
 
 
 def below(side: Ruler, x: AxisScale, foot: float) -> list[str]:
-    """Under a frame: round numbers where a side is numbers, and its name."""
-    ticks = [] if side.labels else x.ticks(7 if x.end - x.start > NARROW else 4)
+    """Under a frame: round numbers where a side is numbers, days where it is days, and its name."""
     name = text(((x.start + x.end) / 2, foot + 36), cut(side.column, x.end - x.start), "middle", kind="name")
-    return [*(text((x(tick), foot + 18), plain(tick), "middle", kind="tick") for tick in ticks), name]
+    room = 1.5 * max(map(reach, side.names), default=0.0) + 8
+    many = int((x.end - x.start) // room) if side.names else 7 if x.end - x.start > NARROW else 4
+    marks = []
+    for tick, word in side.ticks(x, max(2, many)):
+        at, half = x(tick), reach(word) / 2 if side.names else 0.0
+        anchor = "start" if at - half < x.start else "end" if at + half > x.end + _RIGHT else "middle"
+        marks.append(text((at, foot + 18), word, anchor, kind="tick"))
+    return [*marks, name]
 
 
 def _whisker(ends: tuple[float, float, float, float], room: float) -> list[str]:

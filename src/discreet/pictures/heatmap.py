@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from discreet.pictures.charts import NARROW, WIDE, Ruler, below
-from discreet.pictures.svg import INK, AxisScale, cut, plain, reach, rect, rounded, svg, text
+from discreet.pictures.svg import INK, AxisScale, cut, reach, rect, rounded, svg, text
 
 _TOLD = 400  # fields that say their numbers: more would make a page heavy, and nobody can point at them
 _SHADES = (0.0, 0.25, 0.5, 0.75, 1.0)  # of the legend
@@ -77,13 +77,13 @@ def _outline(box: tuple[float, float, float, float]) -> str:
 
 
 def _words(side: Ruler) -> list[str]:
-    return list(side.labels) or [plain(tick) for tick in AxisScale(side.cuts[0], side.cuts[-1], 0, 1).ticks(6)]
+    return list(side.labels) or [word for _, word in side.ticks(AxisScale(side.cuts[0], side.cuts[-1], 0, 1), 6)]
 
 
 def _beside(side: Ruler, y: AxisScale, room: float) -> list[str]:
     """Left of the fields: numbers at their height, keys beside their field, as many as fit."""
     if not side.labels:
-        return [text((room + 6, y(tick) + 4), plain(tick), "end", kind="level") for tick in y.ticks(6)]
+        return [text((room + 6, y(tick) + 4), word, "end", kind="level") for tick, word in side.ticks(y, 6)]
     every = 1 + int(13 * len(side) // abs(y.end - y.start))
     return [
         text(

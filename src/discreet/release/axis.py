@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -15,7 +16,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from discreet.declared.group_key import Key
+from discreet.declared.group_key import Key, Type
+from discreet.declared.group_key import number as time_number
+from discreet.declared.group_key import written as time_written
 from discreet.errors import Refusal
 from discreet.exact import exact, positive, shown
 from discreet.mechanisms import Bins, Column
@@ -25,7 +28,16 @@ from discreet.release.noisy_cells import MOST_CELLS
 from discreet.release.tree import Reals
 
 IN_OTHER, LEFT_OUT = RULES = ("other", "leave out")  # what becomes of rows that are in no cell of some column
+_MOMENTS = re.compile(r"((?:[\d-]+(?:[ T]\d+:\d+(?::\d+)?)?)?):((?:[\d-]+(?:[ T][\d:]+)?)?)", re.ASCII)
+_MINUTE, _MIDNIGHT = 16, " 00:00"  # letters of a moment up to the minute, and the last of them
 _MANY = 4096  # bins: of more, edges that are evenly spaced are not written one by one
+
+
+def times(steps: NDArray[np.int64], none: NDArray[np.bool_], kind: Type) -> pa.Array:
+    """Days or moments, of days or seconds after 1970 began; nothing where there is none."""
+    if kind is Type.DATE:
+        return pa.array(steps.astype("datetime64[D]"), mask=none)
+    return pa.array(steps.astype("datetime64[s]").astype("datetime64[us]"), mask=none)
 
 
 class Other:
@@ -111,10 +123,10 @@ class KeyAxis:
 
 @dataclass(frozen=True)
 class NumberAxis:
-    """A column of numbers cut into bins, whose edges are whole multiples of `step`.
+    """A column of numbers, days or moments cut into bins, whose edges are whole multiples of `step`.
 
     A bin goes from its lower edge to before its upper one; the last one has both. Where `other`, there is one more
-    cell, the last, for rows in none of the bins.
+    cell, the last, for rows in none of the bins. Where `time` is a type, steps are days or seconds after 1970 began.
     """
 
     column: str
@@ -122,6 +134,7 @@ class NumberAxis:
     step: Fraction
     closed: bool = True  # whether a value can lie at the last edge; if not, the bounds end before it
     other: bool = False
+    time: Type | None = None  # date or timestamp, if its values are that
 
     def __len__(self) -> int:
         return self.bins + self.other
@@ -182,12 +195,30 @@ class NumberAxis:
         """What `weights` takes, from text: FROM:TO, either of which may be left out, or the name of the other cell."""
         if self.other and text == self.labels[-1]:
             return OTHER
-        low, colon, high = text.partition(":")
+        low, colon, high = self._parted(text)
         if not colon:
+            what = "numbers" if self.time is None else "days" if self.time is Type.DATE else "moments"
             raise Refusal(
-                f"{self.column!r} has numbers, which are asked for as {self.column}=FROM:TO, got {shown(text)}"
+                f"{self.column!r} has {what}, which are asked for as {self.column}=FROM:TO, got {shown(text)}"
             )
         return low or None, high or None
+
+    def _parted(self, text: str) -> tuple[str, str, str]:
+        """What is before a colon and what is after: of moments, which have colons, after one of the day or the hour."""
+        if self.time is not Type.TIMESTAMP:
+            return text.partition(":")
+        parted = _MOMENTS.fullmatch(text.strip())
+        return (parted[1].strip(), ":", parted[2].strip()) if parted else (text, "", "")
+
+    @property
+    def ruler(self) -> tuple[Reals, tuple[str, ...]]:
+        """Its edges to scale, in days where it has times, and how these are written, up to the minute."""
+        if self.time is None:
+            return self.edges, ()
+        names = [text[:_MINUTE] for text in self._texts()]
+        dates = all(name.endswith(_MIDNIGHT) for name in names)
+        scale = 1 if self.time is Type.DATE else 86_400
+        return self.edges / scale, tuple(name.removesuffix(_MIDNIGHT) if dates else name for name in names)
 
     def value(self, place: float) -> float:
         """The number at a place in bins: 1.5 is the middle of the second one."""
@@ -198,22 +229,30 @@ class NumberAxis:
         """As JSON can hold it: the edges as exact texts, or very many bins of one width by that."""
         first, second, last = self.steps[0], self.steps[1], self.steps[-1]
         own: dict[str, Plain] = {"column": self.column, "step": written(self.step), "closed": self.closed}
-        own |= _told(other=self.other)
+        own |= _told(other=self.other) | ({} if self.time is None else {"type": self.time.value})
         if self.bins > _MANY and self.steps == _even(first, second, last):
             low, high, width = (written(steps * self.step) for steps in (first, last, second - first))
             return {**own, "from": low, "to": high, "width": width}
-        return {**own, "edges": list(self._texts())}
+        return {**own, "edges": [written(steps * self.step) for steps in self.steps]}
 
     def arrays(self, places: NDArray[np.int64]) -> dict[str, pa.Array]:
         """The edges of the bins at these places, whole numbers where all are; the other cell has none, and a mark."""
+        if self.time is not None:
+            days, none, bins = np.array(self.steps), places >= self.bins, np.minimum(places, self.bins - 1)
+            low, high = (times(side[bins], none, self.time) for side in (days[:-1], days[1:]))
+            return {f"{self.column}_from": low, f"{self.column}_to": high, **_marked(self, places)}
         whole = self.step.denominator == 1 and max(map(abs, self.steps[:: self.bins])) * self.step < 1 << 62
         ends = np.array(self.steps, dtype=np.int64) * int(self.step) if whole else self.edges
         bins, none = np.minimum(places, self.bins - 1), places >= self.bins
         low, high = (pa.array(side[bins], mask=none) for side in (ends[:-1], ends[1:]))
         return {f"{self.column}_from": low, f"{self.column}_to": high, **_marked(self, places)}
 
+    def spelled(self, steps: Fraction | int) -> str:
+        """A place on it as people write it: a number, a day or a moment."""
+        return written(steps * self.step) if self.time is None else time_written(Fraction(steps), self.time)
+
     def _texts(self) -> tuple[str, ...]:
-        return tuple(written(steps * self.step) for steps in self.steps)
+        return tuple(map(self.spelled, self.steps))
 
     def _part(self, place: int, low: Fraction, high: Fraction) -> float:
         """The share of a bin that lies from low to before high. A last bin with both edges holds one step more."""
@@ -224,10 +263,13 @@ class NumberAxis:
 
     def _inside(self, value: object) -> Fraction:
         """A number in steps, if it lies between the outer edges."""
-        at = exact(value, self.column) / self.step  # type: ignore[arg-type]  # it looks
+        if self.time is None:
+            at = exact(value, self.column) / self.step  # type: ignore[arg-type]  # it looks
+        else:
+            at = time_number(value, self.time, f"column {self.column!r}")
         if self.steps[0] <= at <= self.steps[-1]:
             return at
-        ends = f"{written(self.steps[0] * self.step)} to {written(self.steps[-1] * self.step)}"
+        ends = f"{self.spelled(self.steps[0])} to {self.spelled(self.steps[-1])}"
         raise Refusal(f"{shown(value, str)} is outside what was released of {self.column!r}: {ends}")
 
 
@@ -257,8 +299,9 @@ def _marked(side: Side, places: NDArray[np.int64]) -> dict[str, pa.Array]:
 
 def sided(column: Column, bins: Bins | None, *, other: bool = False) -> Side:
     """A column by its declared keys, or by its bins; with a cell for rows in none of them, or without."""
-    if bins is not None and column.grid is not None:
-        return NumberAxis(column.name, bins.edges, column.grid.step, bins.edges[-1] <= column.grid.high, other)
+    if bins is not None and column.line is not None:
+        time = column.type if column.type.dated else None
+        return NumberAxis(column.name, bins.edges, column.line.step, bins.edges[-1] <= column.line.high, other, time)
     if column.keys is None:
         raise Refusal(f"column {column.name!r} has no declared keys", hint="declare them, or bounds and a step")
     return KeyAxis(column.name, column.keys, other)
@@ -277,13 +320,16 @@ def read_side(given: Any) -> Side:  # noqa: ANN401  # whatever a text held
     step, closed = positive(given["step"], "step"), given["closed"]
     if not isinstance(closed, bool):
         raise TypeError
+    time = Type(given["type"]) if "type" in given else None
+    if time is not None and (not time.dated or step != 1):
+        raise ValueError
     if "width" in given:
         low, high, width = (_whole(given[name], step) for name in ("from", "to", "width"))
         if not low < high or width <= 0 or (high - low) // width > MOST_CELLS:
             raise ValueError
-        return NumberAxis(column, _even(low, low + width, high), step, closed, other)
+        return NumberAxis(column, _even(low, low + width, high), step, closed, other, time)
     edges = Bins(column, tuple(_whole(edge, step) for edge in given["edges"])).edges
-    return NumberAxis(column, edges, step, closed, other)
+    return NumberAxis(column, edges, step, closed, other, time)
 
 
 def _even(first: int, second: int, last: int) -> tuple[int, ...]:

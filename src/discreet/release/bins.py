@@ -5,20 +5,26 @@ Nothing here looks at data. Bins that nobody asked for follow from the declared 
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import count as natural
 from itertools import pairwise
 
+from discreet.declared.group_key import Type
+from discreet.declared.group_key import number as time_number
 from discreet.errors import Refusal
 from discreet.exact import count, exact, positive, shown
 from discreet.mechanisms import Bins, Grid
 from discreet.mechanisms.private_rows import MOST_UNEVEN
+from discreet.release.calendar_bins import UNITS, calendar
 from discreet.release.noisy_cells import MOST_CELLS
 
 FINEST = 4096  # cells of the public grid among which private bins are chosen
 _FEW = 20  # steps in a bin
+_DAYS = re.compile(r"\d-\d+-\d", re.ASCII)  # that a text has days in it
 USUAL = 16  # private bins, if nobody says how many
 
 
@@ -115,9 +121,33 @@ class Private:
         return f"private:{self.bins}"
 
 
-Cut = Equal | Stepped | At | Private
+@dataclass(frozen=True)
+class Calendar:
+    """Bins of days or moments by a calendar: of a day each, a week, a month."""
 
-_FORMS = "a number of bins, 'lower:upper:width', edges as '0,18,65', 'private' or 'private:20'"
+    unit: str
+
+    @property
+    def plain(self) -> str:
+        """As a wish holds it."""
+        return self.unit
+
+
+@dataclass(frozen=True)
+class Dates:
+    """Bins of days or moments between these edges."""
+
+    edges: tuple[str, ...]
+
+    @property
+    def plain(self) -> str:
+        """As a wish holds it."""
+        return ",".join(self.edges)
+
+
+Cut = Equal | Stepped | At | Private | Calendar | Dates
+
+_FORMS = "a number of bins, 'lower:upper:width', edges as '0,18,65', 'month', 'private' or 'private:20'"
 
 
 def read_cut(value: object, column: str) -> Cut:
@@ -131,7 +161,32 @@ def read_cut(value: object, column: str) -> Cut:
     raise Refusal(f"expected bins of {column!r} as {_FORMS}, got {shown(value)}")
 
 
+def cut_times(cut: Cut, column: str, line: Grid, kind: Type) -> Bins:
+    """The bins of days or moments."""
+    if isinstance(cut, Calendar):
+        return calendar(column, line, kind, cut.unit)
+    if isinstance(cut, Equal):
+        return cut.on(column, line)
+    if not isinstance(cut, Dates):
+        raise Refusal(
+            f"expected bins of {column!r}, which has {kind.value}s, as {', '.join(UNITS)}, a number, or edges, "
+            f"got {shown(getattr(cut, 'plain', cut))}",
+            hint="write edges as 2026-01-01,2026-07-01",
+        )
+    edges = tuple(math.floor(time_number(edge, kind, f"an edge of {column!r}")) for edge in cut.edges)
+    if any(low >= high for low, high in pairwise(edges)):
+        raise Refusal(f"expected rising edges of bins of {column!r}, got {shown(cut.plain, str)}")
+    return Bins(column, edges)
+
+
 def _read_text(text: str, column: str) -> Cut:
+    if text.strip() in UNITS:
+        return Calendar(text.strip())
+    if _DAYS.search(text):
+        edges = [part.strip() for part in text.split(",")]
+        if len(edges) < 2:
+            raise Refusal(f"expected at least two edges of bins of {column!r}, got {shown(text)}")
+        return Dates(tuple(edges))
     name, _, many = text.strip().partition(":")
     if name == "private":
         return Private(_whole(many, column)) if many else Private()

@@ -18,7 +18,9 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.declared.grid import cells
+from discreet.declared.grid import Grid, cells
+from discreet.declared.group_key import Type
+from discreet.declared.group_key import written as time_written
 from discreet.errors import Refusal
 from discreet.exact import Number
 from discreet.ledger.entry import write_loss, write_neighbours
@@ -27,7 +29,7 @@ from discreet.mechanisms.mechanism import USUAL, Takes
 from discreet.mechanisms.registry import Plain
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import AddRemove, Concentrated, Neighbours, Pure
-from discreet.release.axis import IN_OTHER, LEFT_OUT, Side, sided
+from discreet.release.axis import IN_OTHER, LEFT_OUT, NumberAxis, Side, sided
 from discreet.release.bins import written
 from discreet.release.counts_release import FIT, CountedRelease
 from discreet.release.noisy_cells import Measured, Names
@@ -36,6 +38,7 @@ from discreet.release.tree import Whole
 
 _CROWDED = 8  # cells that hold other units' rows
 _EACH = 3  # rows in each of them
+_TIMES = {Type.DATE: "day", Type.TIMESTAMP: "second"}
 _LATER = "any count"  # where it depends on the data how exact it will be
 _ROWS = {
     IN_OTHER: "whose value is missing, no declared key or in no bin are counted as (other), in every table",
@@ -146,8 +149,8 @@ class Publication:
     def preview(self) -> Preview:
         """What is public about it before it is paid."""
         both = zip(self.columns, self.axes, strict=True)
-        steps = {col.name: written(col.grid.step) for col, axis in both if isinstance(axis, Bins) and col.grid}
-        rounded = ", ".join(f"{name} to steps of {step}" for name, step in steps.items())
+        steps = {col.name: _stepped(col, col.line) for col, axis in both if isinstance(axis, Bins) and col.line}
+        rounded = ", ".join(f"{name} to {_words(step)}" for name, step in steps.items())
         bins = f"bins take numbers that are held within the declared bounds and rounded: {rounded}"
         lines = (f"rows {_ROWS[self.outside]}", *([bins] if steps else []))
         about = _LATER if self.error() is None else self.mechanism.about
@@ -196,8 +199,9 @@ class Publication:
         own = self.axes[place]
         side = sided(self.columns[place], own if isinstance(own, Bins) else None, other=self.outside == IN_OTHER)
         if bins := self.mechanism.bins_at(place):
-            edges = side.plain["edges"]
-            ends: list[Plain] = [edges[0], edges[-1]] if isinstance(edges, list) else []
+            ends: list[Plain] = []
+            if isinstance(side, NumberAxis):
+                ends = [side.spelled(side.steps[0]), side.spelled(side.steps[-1])]
             return {"column": side.column, "private": bins, "among": len(side), "bounds": ends}
         return side.plain
 
@@ -215,7 +219,7 @@ class Publication:
         """All of this is public, and comes before anything is read."""
         for column in self.columns:
             known = relation.schema.get(column.name)
-            if known is None or (known.keys, known.grid) != (column.keys, column.grid):
+            if known is None or (known.keys, known.line) != (column.keys, column.line):
                 raise Refusal(f"column {column.name!r} is not declared as this publication has it")
         if relation.neighbours != self.neighbours:
             raise Refusal(f"this promises for {self.neighbours}, and the table's neighbours are {relation.neighbours}")
@@ -224,6 +228,17 @@ class Publication:
                 f"this promises for units of {self.caps.rows} rows, and these have up to {relation.caps.rows}",
                 hint="bound the rows of a unit, or ask with a larger max_rows",
             )
+
+
+def _stepped(column: Column, line: Grid) -> str:
+    """What values of a column are rounded to."""
+    if column.type.dated:
+        return _TIMES[column.type]
+    return written(line.step)
+
+
+def _words(step: str) -> str:
+    return f"whole {step}s" if step in _TIMES.values() else f"steps of {step}"
 
 
 def heading_of(mechanism: object, name: str) -> str:
@@ -327,9 +342,10 @@ def _frame(
     """A relation with one row in each of these cells."""
     values = []
     for side, (column, axis) in enumerate(zip(columns, axes, strict=True)):
-        if isinstance(axis, Bins) and column.grid is not None:
-            grid = column.grid
-            given: list[object] = [None if at is None else grid.value(axis.edges[at[side]]) for at in places]
+        if isinstance(axis, Bins) and column.line is not None:
+            grid, kind = column.line, column.type
+            every = [None if at is None else grid.value(axis.edges[at[side]]) for at in places]
+            given: list[object] = [at if at is None or not kind.dated else time_written(at, kind) for at in every]
         else:
             given = [Nowhere() if at is None else (column.keys or ())[at[side]] for at in places]
         values.append(cells(given))

@@ -17,7 +17,6 @@ from discreet.mechanisms.registry import Plain
 from discreet.pictures import thumbnail
 from discreet.pictures.svg import rounded, safe
 from discreet.release.axis import IN_OTHER, LEFT_OUT, OTHER, KeyAxis, NumberAxis, Side, read_rule, read_side
-from discreet.release.bins import written
 from discreet.release.estimate import Curve, Estimate, error_bar
 from discreet.release.release import CUT_OFF, Cell, Release, Sheet, alike, cell, no_line
 from discreet.release.tree import Reals
@@ -167,7 +166,7 @@ class CountedRelease(Release):
             axis = self.axis(name)
             place = axis.place(value)
             if isinstance(axis, NumberAxis):
-                edges = tuple(steps * axis.step for steps in axis.steps[place : place + 2])
+                edges = tuple(map(axis.spelled, axis.steps[place : place + 2]))
                 asked[name] = edges if place < axis.bins else OTHER
             else:
                 asked[name] = [axis.values[place]]
@@ -267,7 +266,7 @@ class CountedRelease(Release):
             some = ", ".join(_code(cell(key)) for key in side.keys[:_KEYS])
             rest = f", and {len(side.keys) - _KEYS:,} more" if len(side.keys) > _KEYS else ""
             return f"{name} by its {len(side.keys):,} keys: {some}{rest}"
-        low, high = (written(steps * side.step) for steps in (side.steps[0], side.steps[-1]))
+        low, high = (side.spelled(steps) for steps in (side.steps[0], side.steps[-1]))
         ends = f"{name} from {low} to {'' if side.closed else 'before '}{high}"
         if self.chosen(side.column):
             return f"{ends}; its {side.bins:,} bins were chosen privately, and are part of this release"

@@ -227,7 +227,8 @@ def _together(cells: int, cuts: Sequence[int], mark: str, many: str) -> Iterator
 
 def _merged(side: Side, cuts: Sequence[int]) -> Ruler:
     if isinstance(side, NumberAxis):
-        return Ruler(side.column, edges=_plain(side.edges[list(cuts)]))
+        edges, times = side.ruler
+        return Ruler(side.column, edges=_plain(edges[list(cuts)]), names=tuple(times[cut] for cut in cuts if times))
     names = [_label(label) for label in side.labels]
     labels = tuple(
         names[low] if high - low == 1 else f"{names[low]} … {names[high - 1]}" for low, high in pairwise(cuts)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -15,7 +14,6 @@ from typing import Any, ClassVar
 from numpy.typing import NDArray
 
 from discreet.declared.group_key import Type
-from discreet.declared.group_key import written as day_written
 from discreet.declared.table import chosen, column_of
 from discreet.errors import Refusal, about
 from discreet.exact import Number, positive, share, shown
@@ -28,7 +26,8 @@ from discreet.pictures import Picture
 from discreet.privacy import Concentrated, Pure, convert
 from discreet.release import figures
 from discreet.release.axis import IN_OTHER, NumberAxis, read_rule
-from discreet.release.bins import FINEST, Cut, Private, read_cut, usual
+from discreet.release.bins import FINEST, Calendar, Cut, Dates, Private, cut_times, read_cut, usual
+from discreet.release.calendar_bins import usual_calendar
 from discreet.release.counting_mechanism import Publication
 from discreet.release.counting_methods import COUNTING, counting
 from discreet.release.counts_release import CountedRelease
@@ -174,13 +173,15 @@ def _read(value: object, column: str) -> Cut:
 def _axis(column: Column, cut: Cut | None, most: int) -> Axis:
     if cut is None and column.keys is not None:
         return column.name
-    if column.grid is None and column.keys is not None:
+    if column.line is None and column.keys is not None:
         message = f"column {column.name!r} has keys, and bins are for numbers"
         raise Refusal(message, hint="leave its bins out", field=column.name)
     return _numbers(column, cut, most)
 
 
 def _numbers(column: Column, cut: Cut | None, most: int) -> Bins:
+    if column.grid is None and column.line is not None:
+        return _of_times(column, cut, most)
     if column.grid is None:
         raise Refusal(
             f"column {column.name!r} has neither declared keys nor bounds: there is nothing to count it by",
@@ -188,8 +189,23 @@ def _numbers(column: Column, cut: Cut | None, most: int) -> Bins:
         )
     if cut is None or isinstance(cut, Private):
         return usual(column.name, column.grid, most)
+    if isinstance(cut, (Calendar, Dates)):
+        raise Refusal(
+            f"column {column.name!r} has numbers, and its bins were to be {cut.plain}",
+            hint="say how many bins, or lower:upper:width",
+            field=column.name,
+        )
     with about(column.name):
         return cut.on(column.name, column.grid)
+
+
+def _of_times(column: Column, cut: Cut | None, most: int) -> Bins:
+    """Bins of days or moments, by a calendar if nobody says which."""
+    line: Any = column.line
+    if cut is None or isinstance(cut, Private):
+        return usual_calendar(column.name, line, column.type, most)
+    with about(column.name):
+        return cut_times(cut, column.name, line, column.type)
 
 
 def _fitting(outline: Outline, axes: Sequence[Axis]) -> tuple[int, ...]:
@@ -233,13 +249,12 @@ def fits(column: str, known: Facts) -> None:
             f"column {column!r} is text and has no declared keys: there is nothing to count it by",
             hint=f"declare --keys {column}=a,b,c; data never does",
         )
-    low, day = known.range.low, name if known.type is Type.DATE else f"CAST({name} AS DATE)"
-    days = ""
-    with suppress(OverflowError):  # what is computed from days may begin before there were any
-        days = "" if low is None else f", or {day} - DATE '{day_written(low, known.type)[:10]}' AS days"
+    if known.range.bounded is not None:
+        return
+    year = f"extract(year FROM {name}) AS year"
     raise Refusal(
-        f"column {column!r} has no declared keys, and days and moments are not cut into bins",
-        hint=f"publish a SELECT of numbers, such as extract(year FROM {name}) AS year{days}; or declare --keys",  # noqa: S608  # words
+        f"column {column!r} has {known.type.value}s, and neither declared keys nor bounds",
+        hint=f"declare --bounds {column}=2026-01-01:2026-12-31, or publish a SELECT with {year}",
     )
 
 
@@ -270,7 +285,7 @@ class HistogramRelease(CountedRelease):
     @property
     def line(self) -> str | None:
         """Its column, if it is one of numbers."""
-        return self.columns[0] if len(self.axes) == 1 and isinstance(self.axes[0], NumberAxis) else None
+        return self.columns[0] if self._number_axis() is not None else None
 
     def quantile(self, level: Number) -> Estimate:
         """The value below which this share of the records lies, straight within a bin.
@@ -333,9 +348,14 @@ class HistogramRelease(CountedRelease):
             raise Refusal(f"this release has one table, of {list(self.columns)}, got {shown(columns)}")
 
     def _line(self) -> NumberAxis:
-        if len(self.axes) == 1 and isinstance(self.axes[0], NumberAxis):
-            return self.axes[0]
-        raise no_line(self.columns)
+        axis = self._number_axis()
+        if axis is None:
+            raise no_line(self.columns)
+        return axis
+
+    def _number_axis(self) -> NumberAxis | None:
+        axis = self.axes[0]
+        return axis if len(self.axes) == 1 and isinstance(axis, NumberAxis) and axis.time is None else None
 
 
 HISTOGRAM = register(

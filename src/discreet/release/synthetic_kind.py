@@ -150,7 +150,7 @@ def _quantiles(wish: SyntheticWish, columns: Sequence[Column]) -> dict[str, int]
     """The columns whose bins are to be chosen privately, and how many of them."""
     parts = {name: cut.bins for name, cut in wish.cuts.items() if isinstance(cut, Private)}
     for column in columns:
-        if column.name in parts and column.grid is None:
+        if column.name in parts and column.line is None:
             message = f"column {column.name!r} has keys, and bins are for numbers"
             raise Refusal(message, hint="leave its bins out", field=column.name)
     if parts and wish.method == "direct":
@@ -165,7 +165,7 @@ def _quantiles(wish: SyntheticWish, columns: Sequence[Column]) -> dict[str, int]
 def _on_a_fine_grid(wish: SyntheticWish, parts: Mapping[str, int], columns: Sequence[Column]) -> SyntheticWish:
     """The wish with many public bins where private ones are to be found."""
     wanted = [column for column in columns if column.name in parts]
-    fine = {column.name: min(_FINE, spacious(column.name, column.grid) + 1) for column in wanted if column.grid}
+    fine = {column.name: min(_FINE, spacious(column.name, column.line) + 1) for column in wanted if column.line}
     return replace(wish, bins={**wish.bins, **fine})
 
 

@@ -20,7 +20,7 @@ from discreet.noise import SECURE, Entropy, belows
 from discreet.pictures import Picture
 from discreet.pictures.svg import safe
 from discreet.release import figures
-from discreet.release.axis import KeyAxis, NumberAxis, Side
+from discreet.release.axis import KeyAxis, NumberAxis, Side, times
 from discreet.release.counts_release import CountedRelease
 from discreet.release.estimate import Estimate
 from discreet.release.release import Release, Sheet
@@ -153,7 +153,7 @@ class SyntheticRelease(CountedRelease):
     def more_files(self) -> Mapping[str, bytes]:
         """The rows as CSV."""
         written_to = io.BytesIO()
-        pyarrow.csv.write_csv(self.rows(), written_to)
+        pyarrow.csv.write_csv(_to_the_second(self.rows()), written_to)
         return {"rows.csv": written_to.getvalue()}
 
     def pictures(self) -> list[Picture]:
@@ -224,6 +224,12 @@ class SyntheticRelease(CountedRelease):
         return hash((self.axes, self.content))
 
 
+def _to_the_second(rows: pa.Table) -> pa.Table:
+    """The rows with moments that have no digits after the second: there are none."""
+    fields = [pa.timestamp("s") if pa.types.is_timestamp(each.type) else each.type for each in rows.schema]
+    return rows.cast(pa.schema(list(zip(rows.column_names, fields, strict=True))))
+
+
 def _keys(side: KeyAxis, places: Whole) -> pa.Array:
     try:
         keys = pa.array([*side.keys, None])
@@ -233,9 +239,11 @@ def _keys(side: KeyAxis, places: Whole) -> pa.Array:
 
 
 def _numbers(side: NumberAxis, places: Whole, steps: Whole) -> pa.Array:
-    """Numbers in their own unit, whole ones where the step is."""
+    """Numbers in their own unit, whole ones where the step is; days and moments as such."""
     low = np.array([*side.steps[:-1], 0], dtype=np.int64)[places] + steps
     none = places >= side.bins
+    if side.time is not None:
+        return times(low, none, side.time)
     if side.step.denominator == 1:
         return pa.array(low * int(side.step), mask=none)
     return pa.array(low * float(side.step.numerator) / float(side.step.denominator), mask=none)

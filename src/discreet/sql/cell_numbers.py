@@ -18,7 +18,7 @@ from discreet.sql.row_cap import Choice
 
 @dataclass(frozen=True)
 class CutColumn:
-    """A numeric column cut at rising steps: place 0 lies below the first of them, each next one from a cut on."""
+    """A column of numbers, days or moments cut at rising steps: place 0 lies below the first, others from a cut on."""
 
     column: str
     grid: Grid
@@ -143,7 +143,19 @@ def _side(side: Side, tree: Rows, located: Located, kinds: dict[str, Type]) -> s
 
 
 def _steps(column: str, grid: Grid, tree: Rows, located: Located, kinds: dict[str, Type]) -> str:
+    if kinds[column].dated:
+        return _since_1970(quoted(column), kinds[column], grid)
     return f"CAST({summand(Field(column, kinds[column]), grid, tree, located)} AS BIGINT)"
+
+
+def _since_1970(column: str, kind: Type, grid: Grid) -> str:
+    """Whole days, or seconds, after 1970 began, within bounds; NULL of what is no day of a calendar."""
+    steps = f"{column} - DATE '1970-01-01'"
+    if kind is Type.TIMESTAMP:
+        steps = f"epoch_us(date_trunc('second', {column})) // 1000000"
+    steps = f"CAST({steps} AS BIGINT)"
+    ends = f"WHEN {steps} < {grid.low} THEN {grid.low} WHEN {steps} > {grid.high} THEN {grid.high}"
+    return f"(CASE WHEN isfinite({column}) THEN CASE {ends} ELSE {steps} END END)"
 
 
 def _falls(side: Side, name: str, kinds: dict[str, Type]) -> str:

@@ -361,6 +361,9 @@ def column(name: str, known: Facts) -> Column:
     keys = (False, True) if known.keys is None and known.type is Type.BOOLEAN else known.keys
     grid = declared_grid(known)
     bounds, step = (None, None) if grid is None else ((grid.lower, grid.upper), grid.step)
+    if known.type.dated and known.range.bounded is not None:
+        low, high = map(math.floor, known.range.bounded)  # whole days, or seconds
+        bounds = (Fraction(low), Fraction(high)) if low < high and max(-low, high) < MOST_STEPS else None
     return Column(name, known.type, bounds, step, keys or None)
 
 

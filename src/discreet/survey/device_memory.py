@@ -30,8 +30,8 @@ from discreet.errors import Refusal
 from discreet.exact import spoken
 from discreet.ledger.file_access import Called, damaged
 from discreet.privacy import Pure
-from discreet.survey.store import PrivateFile
 from discreet.survey.task import Task
+from discreet.transport.private_file import PrivateFile
 from discreet.transport.signing_keys import Handover, related
 
 _CALLED = Called(

@@ -15,11 +15,17 @@ from discreet.transport.signing_keys import Handover, read_handover
 from discreet.transport.task import UploadReceipt
 
 SURVEYS = "/survey/v1"  # the paths below which a server has them
+_AGAIN = (http.client.REQUEST_TIMEOUT, http.client.TOO_MANY_REQUESTS)
 _LONGEST = 1 << 25  # bytes of an answer: results hold a tally in hexadecimal digits
 
 
 class Unreached(Refusal):
-    """Nobody answered, or not as a survey does. What was to be sent is pending: send it again."""
+    """Nobody answered, or not as a survey does. What was to be sent is pending: send it again.
+
+    `final`: a server answered that it does not want it, and will not later.
+    """
+
+    final = False
 
 
 class Courier:
@@ -40,34 +46,39 @@ class Courier:
         """The newest document of a task, to the byte."""
         if not is_hex(name, 16):
             raise Refusal(f"expected an id of 32 small hexadecimal digits, got {shown(name)}")
-        return self._answered("GET", f"{self._service}/{name}")
+        return self.answered("GET", f"{self._service}/{name}")
 
     def handovers(self) -> list[Handover]:
         """How the key that signs was changed."""
-        listed = _json(self._answered("GET", f"{self._service}/keys")).get("handovers")
+        listed = _json(self.answered("GET", f"{self._service}/keys")).get("handovers")
         return [read_handover(json.dumps(each)) for each in listed] if isinstance(listed, list) else []
 
     def send(self, name: str, body: bytes, token: str | None = None) -> UploadReceipt:
         """Upload. After a failure, send the same bytes again: they count once."""
-        if token is not None and not self._secure and not is_loopback(self._host):
-            raise Refusal(f"a token is sent in the clear to this machine only, not to {self._host}", hint="use https")
-        if token is not None and not (token.isascii() and token.isprintable()):
-            raise Refusal("expected a token as it was handed out", hint="letters, digits, _ and -")
+        self.guarded(token)
         bearer = {} if token is None else {"Authorization": f"Bearer {token}"}
         kind = {"Content-Type": "application/octet-stream"}
-        counts = _json(self._answered("POST", f"{self._service}/{name}/reports", body, {**kind, **bearer}))
+        counts = _json(self.answered("POST", f"{self._service}/{name}/reports", body, {**kind, **bearer}))
         counts.setdefault("unlikely", 0)  # a server of before counted none
         if set(counts) != set(UploadReceipt().told) or any(type(number) is not int for number in counts.values()):
             raise Unreached(f"{self._host} answered with no receipt", hint="is this a server of surveys?")
         return UploadReceipt(**counts)  # type: ignore[arg-type]  # they are numbers
 
+    def guarded(self, token: str | None) -> None:
+        """Refuse to send a token that others would see, or that is none."""
+        if token is not None and not self._secure and not is_loopback(self._host):
+            raise Refusal(f"a token is sent in the clear to this machine only, not to {self._host}", hint="use https")
+        if token is not None and not (token.isascii() and token.isprintable()):
+            raise Refusal("expected a token as it was handed out", hint="letters, digits, _ and -")
+
     def results(self, name: str, version: int) -> bytes:
         """What a version of a task came to, to the byte."""
-        return self._answered("GET", f"{self._service}/{name}/results?version={version}")
+        return self.answered("GET", f"{self._service}/{name}/results?version={version}")
 
-    def _answered(
+    def answered(
         self, method: str, path: str, body: bytes | None = None, headers: dict[str, str] | None = None
     ) -> bytes:
+        """What the server says to a request."""
         connection = self._connection()
         try:
             connection.request(method, path, body, headers or {})
@@ -78,7 +89,9 @@ class Courier:
         finally:
             connection.close()
         if response.status != http.client.OK:
-            raise Unreached(f"refused with status {response.status}: {_message(content)}", hint="try again later")
+            refused = Unreached(f"refused with status {response.status}: {_message(content)}", hint="try again later")
+            refused.final = 400 <= response.status < 500 and response.status not in _AGAIN
+            raise refused
         return content
 
     def _connection(self) -> http.client.HTTPConnection:

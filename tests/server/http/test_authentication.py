@@ -55,7 +55,11 @@ def test_the_list_of_guarded_paths_is_complete(server: Server) -> None:
     plain = {"/1": "/{entry}", "release.json": "{name}", "0" * 64: "{key}", "queue": "{name}"}
     named = {(method, reduce(lambda path, part: path.replace(*part), plain.items(), path)) for method, path in GUARDED}
     survey = {("GET", "/survey/v1/keys"), ("GET", "/survey/v1/{name}"), ("GET", "/survey/v1/{name}/results")}
-    assert found - named == {("GET", "/health"), *survey, ("POST", "/survey/v1/{name}/reports")}
+    sums = {("GET", f"/sum/v1/{path}") for path in ("keys", "{name}", "{name}/steps", "{name}/outcomes")}
+    sent = {
+        ("POST", f"/{path}") for path in ("survey/v1/{name}/reports", "sum/v1/{name}/join", "sum/v1/{name}/messages")
+    }
+    assert found - named == {("GET", "/health"), *survey, *sums, *sent}
     assert named <= found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import clinic
@@ -13,6 +14,7 @@ import discreet as dp
 from discreet.errors import OverBudget, Refusal
 from discreet.mechanisms import Above, Below, SparseVector
 from discreet.mechanisms.registry import described
+from discreet.validity import Thresholdout
 
 SESSIONS = "/api/v1/sessions"
 PEOPLE = "SELECT count(DISTINCT patient) FROM visits"
@@ -91,6 +93,22 @@ def test_what_is_refused_is_not_charged(
     refused = server.call("POST", SESSIONS, place.ann, {**ORDER, **change})
     assert (refused.status, complaint in refused.error["message"]) == (status, True), refused.text
     assert dp.open(place.home).budget("patient").spent == before
+
+
+def test_a_holdout_is_told_a_guess(place: Place, server: Server) -> None:
+    session = server.connect(place.ann).open_session(Thresholdout(Fraction(100), 50, 1000, hard=1), "visits")
+    assert session.ask(PEOPLE, guess=0, number=1) == session.ask(PEOPLE, guess=0, number=1)
+    with pytest.raises(Refusal, match="question 1 is not the next"):
+        session.ask(PEOPLE, guess=1, number=1)
+    path = f"{SESSIONS}/{session.entry}/questions"
+    bodies: list[tuple[dict[str, Any], str]] = [
+        ({}, "none was given"),
+        ({"guess": 2**63}, "guess"),
+        ({"guess": 1.5}, "guess"),
+    ]
+    for body, says in bodies:
+        refused = server.call("POST", path, place.ann, {"sql": PEOPLE, **body})
+        assert (refused.status, says in refused.text) == (400, True), refused.text
 
 
 def test_a_client_has_the_methods_of_a_home(place: Place, server: Server) -> None:

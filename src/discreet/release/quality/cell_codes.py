@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from discreet.declared.group_key import Type, since_1970
 from discreet.errors import Refusal
 from discreet.exact import shown
 from discreet.release.axis import KeyAxis, NumberAxis, Side
@@ -55,7 +56,9 @@ def _spelled(value: object) -> str | None:
 
 
 def _of_numbers(side: NumberAxis, column: pa.ChunkedArray) -> Whole:
-    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+    if side.time is not None:
+        numbers = np.array([_since(value, side.time) for value in column.to_pylist()], dtype=np.float64)
+    elif pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
         numbers = np.array([_number(text) for text in column.to_pylist()])
     else:
         try:
@@ -69,6 +72,12 @@ def _of_numbers(side: NumberAxis, column: pa.ChunkedArray) -> Whole:
     steps = np.clip(steps, side.steps[0], side.steps[-1])
     places = np.searchsorted(np.array(side.steps[1:-1], dtype=np.float64), steps, side="right")
     return np.where(there, places, side.bins).astype(np.int64)
+
+
+def _since(value: object, kind: Type) -> float:
+    """Days or seconds after 1970 began."""
+    since = since_1970(value, kind)
+    return float("nan") if since is None else float(since)
 
 
 def _number(text: str | None) -> float:

@@ -114,7 +114,9 @@ def _ruled(side: Side, shares: Reals) -> tuple[Ruler, list[list[int]]]:
     every = -(-side.bins // _BARS)
     cuts = [*range(0, side.bins, every), side.bins]
     shown = [list(range(low, high)) for low, high in pairwise(cuts)]
-    return Ruler(side.column, edges=tuple(float(side.edges[cut]) for cut in cuts)), shown
+    edges, names = side.ruler
+    words = tuple(names[cut] for cut in cuts if names)
+    return Ruler(side.column, edges=tuple(float(edges[cut]) for cut in cuts), names=words), shown
 
 
 def _pairs(report: QualityReport) -> str:

@@ -27,6 +27,8 @@ from discreet.server.http.releases import releases
 from discreet.server.http.request_body import READ, Gone, Message, Receive, Scope, Send, misshapen, whole
 from discreet.server.http.routes import QUERY, Admission, api, ask, open_to_all
 from discreet.server.http.streams import streams
+from discreet.server.http.sums import MESSAGES, STEPPED, SumIntake, sums
+from discreet.server.http.sums import streamed as said_in_sum
 from discreet.server.http.survey_pages import missing_page, policy, survey_pages
 from discreet.server.http.surveys import UPLOAD, SurveyIntake, streamed, surveys
 from discreet.server.journal import Log, Metrics, RequestNote, duration_of, line_of, method_of, to_stderr
@@ -43,7 +45,8 @@ _HEADERS = {
 NOBODY = Proxies()
 _KEPT = 2  # threads that no analyst takes: for custodians, and for whoever comes in
 _MISSING = 404
-_FOR_PROGRAMS = ("/api/", "/survey/v1/")
+_FOR_PROGRAMS = ("/api/", "/survey/v1/", "/sum/v1/")
+_UNWRITTEN = (UPLOAD, MESSAGES, STEPPED)
 _SECURE = {"Strict-Transport-Security": "max-age=31536000"}
 
 
@@ -72,6 +75,7 @@ class Door:
         self.metrics = Metrics(beside)
         self.texts = Texts()
         self.surveys = SurveyIntake(desk.home, self.limits)
+        self.sums = SumIntake(desk.home)
         self.closing = False
         self.streams: frozenset[str] = frozenset()  # paths of an annex that reads bodies itself, within its own limits
         self._log = log
@@ -100,15 +104,16 @@ class Door:
             self.note(told)
 
     def note(self, told: RequestNote) -> None:
-        """Count a request, and write it down; that somebody answered a survey, and when, is not."""
+        """Count a request, and write it down; that somebody answered a survey or a sum, and when, is not."""
         self.metrics.count(told)
-        if told.path != UPLOAD:
+        if told.path not in _UNWRITTEN:
             self._log(line_of(told))
 
     async def _served(self, scope: Scope, receive: Receive, sending: _Sending) -> None:
         if self.closing:
             raise closing()
-        aside = scope["method"] == "POST" and (scope["path"] in self.streams or streamed(scope["path"]))
+        path = scope["path"]
+        aside = scope["method"] == "POST" and (path in self.streams or streamed(path) or said_in_sum(path))
         if aside:
             scope[READ] = True  # as far as it matters to who waits
         else:
@@ -189,6 +194,7 @@ def _inside(door: Door) -> FastAPI:
     app.include_router(streams)
     app.include_router(surveys)
     app.include_router(survey_pages)
+    app.include_router(sums)
     app.include_router(open_to_all)
     app.add_exception_handler(DiscreetError, _said)
     app.add_exception_handler(HttpError, _said)

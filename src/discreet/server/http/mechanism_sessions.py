@@ -44,6 +44,7 @@ class SessionAsked(BaseModel, frozen=True):
     sql: Annotated[str, Field(max_length=LONGEST, examples=["SELECT count(*) FROM visits WHERE cost > 100"])]
     number: schemas.Cap | None = None
     max_rows: schemas.Cap | None = None
+    guess: Annotated[int, Field(ge=-(2**62), le=2**62)] | None = None
 
 
 class QuotaJson(BaseModel, frozen=True):
@@ -138,7 +139,7 @@ async def ask(entry: Entry, asked: SessionAsked, request: Request, door: Door, w
 
 def _asked(door: ApiDoor, who: Who, entry: int, asked: SessionAsked) -> tuple[Any, SessionStatus]:
     session = door.desk.sessions(who).one(entry)
-    answer = session.ask(asked.sql, number=asked.number, max_rows=asked.max_rows)
+    answer = session.ask(asked.sql, number=asked.number, max_rows=asked.max_rows, guess=asked.guess)
     return session.mechanism.told(answer), session.status
 
 

@@ -322,7 +322,7 @@ async def reports(name: Name, request: Request, door: Door, visitor: Visitor) ->
     try:
         async with door.surveys.body(request) as body:
             with _said():
-                receipt = await door.surveys.inbox.receipt(door.pool, Sent(name, body, _token(request)))
+                receipt = await door.surveys.inbox.receipt(door.pool, Sent(name, body, bearer(request)))
     except HttpError as refused:
         if refused.response.status == _TOO_LONG:
             await _called(door, name, door.surveys.collector.oversize, name)
@@ -357,6 +357,7 @@ def _said() -> Iterator[None]:
         raise out_of_order() from None
 
 
-def _token(request: Request) -> str | None:
+def bearer(request: Request) -> str | None:
+    """The token of an invitation."""
     kind, _, token = request.headers.get("authorization", "").partition(" ")
     return token if kind.lower() == "bearer" and 0 < len(token) <= _LONGEST_TOKEN else None
