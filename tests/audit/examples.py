@@ -37,7 +37,6 @@ from discreet.mechanisms.quantiles import Quantiles
 from discreet.mechanisms.sample_and_aggregate import BlockMean
 from discreet.mechanisms.sparse import RefreshedSparseVector, SparseVector
 from discreet.privacy import Replace
-from discreet.validity import Ladder, Thresholdout
 
 ONE, HALF = Fraction(1), Fraction(1, 2)
 GRID = (Fraction(0), Fraction(8), ONE)  # lower, upper, step
@@ -46,8 +45,6 @@ MEDIAN_LEVELS = (Fraction(1, 4), HALF, Fraction(3, 4))
 
 # One call takes more than about 40 µs: audited with fewer outputs in `make test`, with as many in `make test-all`.
 COSTLY = {
-    "ladder",
-    "thresholdout",
     "block-mean",
     "exponential",
     "gaussian-keys",
@@ -110,8 +107,6 @@ EXAMPLES: dict[str, list[Any]] = {
         OnlineWeights(PLACES, HALF, HALF, HALF, 1, 4, hard=1),
         OnlineWeights(PLACES, HALF, HALF, HALF, 2, 4, hard=2, sensitivity=2, questions=20),
     ],
-    "thresholdout": [Thresholdout(Fraction(2), 4, 9), Thresholdout(Fraction(2), 6, 9, hard=2, rounding=2)],
-    "ladder": [Ladder(Fraction(2), 4, 9), Ladder(Fraction(2), 6, 9, hard=2, sensitivity=2)],
     "online-weights-refreshed": [RefreshedOnlineWeights(PLACES, ONE, HALF, 1, 4, hard=2)],
     "optimal-keys": [OptimalKeys(ONE, Fraction(1, 100)), OptimalKeys(ONE, Fraction(1, 100), 2)],
     "laplace-keys": [LaplaceKeys(ONE, Fraction(1, 100)), LaplaceKeys(ONE, Fraction(1, 100), 2)],

@@ -19,6 +19,7 @@ from local.examples import EXAMPLES as CLIENTS
 from release.examples import EXAMPLES as RELEASES
 from release.examples import OTHERS
 from stream.examples import EXAMPLES as COUNTERS
+from validity.examples import EXAMPLES as TESTS
 
 import discreet.mechanisms
 import discreet.release
@@ -43,12 +44,16 @@ def test_every_registered_mechanism_has_an_example_of_its_own_kind() -> None:
         **CLIENTS,
         **MODELS,
         **COUNTERS,
+        **TESTS,
         "model-score": SCORES,
     }  # what is not of EXAMPLES is audited in its own room
     ours = {name for name, kind in REGISTRY.items() if kind.__module__.startswith("discreet.")}  # not a test's tenants
     assert sorted(ours - set(every)) == [], "add them to tests/audit/examples.py"
     assert sorted(set(every) - set(REGISTRY)) == []
-    assert len(every) == len(EXAMPLES) + len(RELEASES) + len(OTHERS) + len(CLIENTS) + len(MODELS) + len(COUNTERS) + 1
+    assert (
+        len(every)
+        == len(EXAMPLES) + len(RELEASES) + len(OTHERS) + len(CLIENTS) + len(MODELS) + len(COUNTERS) + len(TESTS) + 1
+    )
     assert [name for name, examples in every.items() if not examples] == []
     assert [name for name, examples in every.items() for one in examples if type(one) is not REGISTRY[name]] == []
     assert set(REGISTRY) >= COSTLY

@@ -11,6 +11,7 @@ import pytest
 from audit.examples import EXAMPLES
 from doubles import Seeded
 from house.test_session_tenant import SURE
+from validity.examples import EXAMPLES as TESTS
 
 from discreet.errors import OverBudget, Refusal
 from discreet.ledger.entry import canonical
@@ -19,7 +20,8 @@ from discreet.mechanisms.encrypted_file import CLOSED
 from discreet.mechanisms.session import Session, finished
 
 VALUES = [-(10**30), 3, 10**30, 49, 50, 51, 0, 10**6, 10**6, 10**6]
-CASES: list[Any] = [one for name, kind in REGISTRY.items() if kind.takes is Takes.STREAM for one in EXAMPLES[name]]
+ALL = {**EXAMPLES, **TESTS}
+CASES: list[Any] = [one for name, kind in REGISTRY.items() if kind.takes is Takes.STREAM for one in ALL[name]]
 EVERY = pytest.mark.parametrize("mechanism", [*CASES, SURE], ids=repr)
 
 

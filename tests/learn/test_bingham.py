@@ -15,6 +15,7 @@ from discreet.errors import Fault, Refusal
 from discreet.learn import PCA, ExponentialComponents
 from discreet.learn.bingham import GRID, Envelope, bingham, lattice
 from discreet.learn.design_matrix import Design
+from discreet.learn.exponential_components import across
 from discreet.mechanisms import Column, Frame
 from discreet.privacy import AddRemove, Replace
 
@@ -174,6 +175,17 @@ def test_rounding_of_both_neighbours_is_in_what_a_score_may_move() -> None:
     assert moved[1] - moved[0] == pytest.approx(steps + values[1] - values[0], abs=0.1)
     spread = Fraction(float(values[1] - values[0])) / (1 << 48)
     assert what.rate * (1 + spread) <= what.epsilon
+
+
+def test_a_basis_that_makes_a_vector_longer_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = np.eye(40)[:3]
+    basis = across(told, 40)
+    whole_norm = np.linalg.norm(basis.astype(float), 2) / 2.0**52
+    assert 1 - 2.0**-29 < whole_norm < 1
+    longer = np.linalg.qr(told.T, mode="complete")[0] * (1 + 2.0**-20)
+    monkeypatch.setattr(np.linalg, "qr", lambda *_, **__: (longer,))
+    with pytest.raises(Fault):
+        across(told, 40)
 
 
 def test_a_coin_that_divides_leaves_another_law_that_loses_more_than_is_claimed() -> None:

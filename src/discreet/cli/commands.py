@@ -50,6 +50,7 @@ COMMANDS = {
     "audit": "Try to refute a claim of privacy by running the mechanism.",
     "game": "Guess on which of two inputs a mechanism ran: the game of Alice and Bob.",
     "validity": "How far from the truth answers may be when questions were chosen by earlier answers.",
+    "test": "Private tests, and intervals for the population, of a table's rows.",
     "holdout": "Rows kept aside, that judge many guesses for one price.",
     "attack": "What an adversary does with answers, on made-up people.",
 }

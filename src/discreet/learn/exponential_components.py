@@ -8,7 +8,7 @@ from math import floor
 
 import numpy as np
 
-from discreet.errors import Refusal
+from discreet.errors import Fault, Refusal
 from discreet.exact import positive, probability
 from discreet.interval import exp
 from discreet.learn.bingham import GRID, MOST, Reals, Whole, bingham
@@ -16,6 +16,7 @@ from discreet.learn.design_matrix import Design
 from discreet.learn.principal_components import OfComponents
 from discreet.learn.projection_model import Projection, upright
 from discreet.mechanisms import Relation, registered
+from discreet.mechanisms.gram import gram
 from discreet.mechanisms.mechanism import settle
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import AddRemove, Approximate, Neighbours
@@ -126,7 +127,12 @@ class ExponentialComponents(OfComponents):
 
 
 def across(told: Reals, size: int) -> Whole:
-    """An orthonormal basis of what is across these directions, a little shorter than that, in steps of 2⁻⁵²."""
+    """An orthonormal basis of what is across these directions, a little shorter than that, in steps of 2⁻⁵².
+
+    Guarantee: it makes no vector longer; no row of its products with itself has sizes that add up to more than 1.
+    """
     left = np.eye(size) if not len(told) else np.linalg.qr(told.T, mode="complete")[0][:, len(told) :]
-    short = np.rint(left * (1 - 2.0**-30) * 2.0**_BASIS)
-    return np.array([[int(v) for v in row] for row in short], dtype=object)
+    short = np.rint(left * (1 - 2.0**-30) * 2.0**_BASIS).astype(np.int64)
+    if np.abs(gram(short)).sum(axis=1).max() > 1 << 2 * _BASIS:
+        raise Fault
+    return short.astype(object)
