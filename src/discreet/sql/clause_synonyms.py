@@ -12,7 +12,25 @@ MOST_ROWS = 1_000  # that a question writes out itself
 _QUALIFIED = "qualified"
 
 
-def grouped(node: exp.Expr) -> None:
+def rewritten(node: exp.Expr) -> exp.Expr | None:
+    """What is put in the place of a clause; None where it stays, perhaps changed."""
+    match node:
+        case exp.Select():
+            return _qualified(node)
+        case exp.Values():
+            return _rows(node)
+        case exp.Table():
+            return _series(node)
+        case exp.Group():
+            _grouped(node)
+        case exp.From():
+            _joins(node)
+        case _:
+            pass
+    return None
+
+
+def _grouped(node: exp.Expr) -> None:
     """GROUP BY ALL: by whatever is not aggregated."""
     if not node.args.get("all") or not isinstance(node.parent, exp.Select):
         return
@@ -28,7 +46,7 @@ def grouped(node: exp.Expr) -> None:
         node.parent.set("group", None)
 
 
-def qualified(node: exp.Select) -> exp.Expr | None:
+def _qualified(node: exp.Select) -> exp.Expr | None:
     """QUALIFY: a condition on windows, put to the rows of a query in FROM."""
     condition = node.args.get("qualify")
     if condition is None:
@@ -60,7 +78,7 @@ def qualified(node: exp.Select) -> exp.Expr | None:
     return outer
 
 
-def joins(node: exp.From) -> None:
+def _joins(node: exp.From) -> None:
     """FROM (a JOIN b ON …): as it is without parentheses."""
     inside = node.this
     if not isinstance(inside, exp.Subquery) or inside.alias or not isinstance(inside.this, exp.Table):
@@ -72,13 +90,13 @@ def joins(node: exp.From) -> None:
         node.set("this", table.copy())
 
 
-def rows(node: exp.Expr) -> exp.Expr:
+def _rows(node: exp.Expr) -> exp.Expr:
     """(VALUES (…), (…)) t(x, y), as the rows of SELECTs."""
     rows = [each.expressions if isinstance(each, exp.Tuple) else [each] for each in node.expressions]
     return _table(node, [[cell.copy() for cell in row] for row in rows], "column")
 
 
-def series(node: exp.Expr) -> exp.Expr | None:
+def _series(node: exp.Expr) -> exp.Expr | None:
     """generate_series(1, 5) of constants."""
     series = node.this
     if not isinstance(series, (exp.GenerateSeries, exp.ExplodingGenerateSeries)):

@@ -18,7 +18,7 @@ from discreet.declared.table import RESERVED, Schema, fold
 from discreet.errors import Ground, Refusal, Unsupported
 from discreet.sql import arithmetic
 from discreet.sql.names import spelled
-from discreet.sql.pair_aggregates import CALLED, written_out
+from discreet.sql.pair_aggregates import CALLED, PAIRED, written_out
 from discreet.sql.postgres_dialect import plain
 from discreet.sql.synonyms import spelled_out
 from discreet.sql.wording import Misasked, alike, called, keyword, marked, shown, statements
@@ -97,7 +97,8 @@ def parsed(text: str, schema: Schema) -> exp.Query:
     _readable(tree)
     tree = spelled_out(tree)
     plain(tree)
-    written_out(tree)
+    if tree.find(*PAIRED) is not None:
+        written_out(tree)
     _check(tree)
     for table in tree.find_all(exp.Table):
         if table.db or table.catalog:

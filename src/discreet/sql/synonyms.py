@@ -49,8 +49,20 @@ def _rewritten(node: exp.Expr) -> exp.Expr | None:
     if isinstance(node, exp.Anonymous):
         called = _FUNCTIONS.get(node.name.lower())
         return None if called is None else called(node)
+    if (
+        any(node.args.get(name) for name in ("all", "qualify"))
+        or isinstance(node, exp.Values)
+        or _stands_for_rows(node)
+    ):
+        return clause_synonyms.rewritten(node)
     rule = _NODES.get(type(node))
     return None if rule is None else rule(node)
+
+
+def _stands_for_rows(node: exp.Expr) -> bool:
+    """Whether it is a call, or a join in parentheses, where a table is expected."""
+    inside = node.this if isinstance(node, (exp.Table, exp.From)) else None
+    return isinstance(inside, exp.Func) or (isinstance(inside, exp.Subquery) and isinstance(inside.this, exp.Table))
 
 
 def _name(node: exp.Expr) -> str:
@@ -313,11 +325,6 @@ _NODES: dict[type[exp.Expr], Callable[..., exp.Expr | None]] = {
     exp.LastDay: _last_day,
     exp.Date: _date,
     exp.Cast: _rounded,
-    exp.Group: clause_synonyms.grouped,
-    exp.Values: clause_synonyms.rows,
-    exp.Table: clause_synonyms.series,
-    exp.Select: clause_synonyms.qualified,
-    exp.From: clause_synonyms.joins,
 }
 _FUNCTIONS: dict[str, Callable[[exp.Anonymous], exp.Expr | None]] = {
     "var": lambda node: exp.Variance(this=_arguments(node, 1)[0]),
