@@ -112,7 +112,7 @@ def main() -> None:
     print("| counter | largest deviation | asked | batch, steps/s | pushed, steps/s | measured |")
     print("| --- | --- | --- | --- | --- | --- |")
     print(line("square root, ρ", root, 1.0, "≤ 5.6 σ", batch=True))
-    print(line("four fading sums, ρ", fading, 1.0, "≤ 6.8 σ", batch=False))
+    print(line("four fading sums, ρ", fading, 1.0, "≤ 6.8 σ", batch=True))
     print(line("tree, ε = 1", TreeCounter.of(1, STEPS), 1.0, "≤ 47", batch=True))
     if asked.no_search:
         return

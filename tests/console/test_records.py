@@ -103,8 +103,14 @@ def test_a_stream_grows_while_somebody_looks(chromium: Browser, tmp_path_factory
             live = page.get_by_role("region", name="Stream live")
             expect(live).to_contain_text("1 of 9 steps, open. Protected are all rows of one patient")
             expect(live.locator(".d-wide-picture polyline")).to_have_count(2)
+            expect(live).to_contain_text("Rows in which region is NULL or none of the declared keys are left out")
+            width = live.get_by_label("Only the last so many steps")
+            width.fill("1")
+            expect(live).to_contain_text("Counts of the last 1 steps of live")
             stream.push({"patient": [3], "region": ["north"]})
             expect(live).to_contain_text("2 of 9 steps, open", timeout=30_000)
+            expect(live).to_contain_text("Counts of the last 1 steps of live")
+            expect(width).to_have_value("1")
 
 
 # budget ---------------------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 from zlib import crc32
@@ -13,9 +14,10 @@ from stream.examples import EXAMPLES
 
 from discreet.audit import audit
 from discreet.noise import SECURE, Entropy
+from discreet.stream import BufferedCounter, SquareRootCounter, Stream, TreeCounter
 
 CASES = [(f"{name} {i}", one) for name, some in EXAMPLES.items() for i, one in enumerate(some)]
-ALPHA = Fraction(1, 10**9) / (4 * len(CASES))  # each is audited twice in either tier
+ALPHA = Fraction(1, 10**9) / (4 * len(CASES) + 6)  # each is audited twice in either tier, six once more
 each = pytest.mark.parametrize(("name", "counter"), CASES, ids=[name for name, _ in CASES])
 
 
@@ -48,9 +50,29 @@ def test_a_counter_passes_a_thorough_audit(name: str, counter: Any) -> None:  # 
     held(name, counter, 5_000)
 
 
+TWICE: dict[str, Any] = {
+    "tree": TreeCounter.of(2, 2, 2),
+    "square root": SquareRootCounter.of(Fraction(1, 2), 2, 2),
+    "buffered": BufferedCounter.of(Fraction(1, 2), 2, 2),
+    "stream by a tree": Stream(TreeCounter.of(2, 2, 2), ("a", "b"), 2),
+    "stream by a square root": Stream(SquareRootCounter.of(Fraction(1, 2), 2, 2), ("a", "b"), 2),
+    "stream by fading sums": Stream(BufferedCounter.of(Fraction(1, 2), 2, 2), ("a", "b"), 2),
+}
+
+
+def halved(counter: Any) -> Any:  # noqa: ANN401
+    """The same with half the noise."""
+    if isinstance(counter, Stream):
+        return replace(counter, counter=halved(counter.counter))
+    if isinstance(counter, TreeCounter):
+        return replace(counter, scale=counter.scale / 2)
+    return replace(counter, variance=counter.variance / 4)
+
+
 @pytest.mark.slow
-def test_noise_for_one_event_fewer_is_refuted() -> None:
-    """A tree of two events with the price of one: the audit would notice."""
-    counter = EXAMPLES["tree-counter"][1]
-    half = type(counter)(counter.scale / 3, counter.horizon, counter.arity, counter.contribution, counter.neighbours)
-    assert audit(half, half.pairs(), counter.privacy, samples=20_000, alpha=ALPHA, rng=Seeded(1)).refuted
+@pytest.mark.parametrize("name", TWICE)
+def test_two_events_of_one_unit_are_protected_by_the_whole_noise_and_not_by_half(name: str) -> None:
+    counter = TWICE[name]
+    for way, refuted in ((counter, False), (halved(counter), True)):
+        verdict = audit(way, counter.pairs(), counter.privacy, samples=20_000, alpha=ALPHA, rng=Seeded(3))
+        assert verdict.refuted == refuted, str(verdict)

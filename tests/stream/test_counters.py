@@ -22,7 +22,8 @@ from discreet.mechanisms.registry import described, rebuilt
 from discreet.privacy import Concentrated, Pure, Replace
 from discreet.stream import BufferedCounter, SquareRootCounter, TreeCounter
 from discreet.stream.buffered_factorisation import buffers_for
-from discreet.stream.gaussian_counters import _products, _weights  # whole numbers by transforms, compared with sums
+from discreet.stream.exact_convolution import products
+from discreet.stream.gaussian_counters import _weights  # whole numbers, compared with sums
 
 ONE, HALF = Fraction(1), Fraction(1, 2)
 STILL = Fraction(1, 10**12)  # a variance at which noise is none, to a chance that is never seen
@@ -67,9 +68,31 @@ def test_products_by_transforms_are_exact() -> None:
     random = np.random.default_rng(5)
     for most in (1, 1 << 10, 1 << 40):
         events = random.integers(-most, most, 300)
-        low, high = _products(_weights(300), events)
-        exactly = [sum(int(w) * int(x) for w, x in zip(_weights(300), events[t::-1], strict=False)) for t in range(300)]
-        assert [int(h) * 2**30 + int(part) for h, part in zip(high, low, strict=True)] == exactly
+        for weights, bits in ((_weights(300), 30), (buffers_for(300).rounded(300), 60), (_weights(300) >> 25, 30)):
+            low, high = products(weights, events, bits)
+            exactly = [sum(int(w) * int(x) for w, x in zip(weights, events[t::-1], strict=False)) for t in range(300)]
+            assert [int(h) * 2**bits + int(part) for h, part in zip(high, low, strict=True)] == exactly
+            assert 0 <= low.min() <= low.max() < 2**bits
+
+
+@pytest.mark.parametrize("steps", [1, 2, 300, 3_000])
+def test_a_rounded_column_is_never_above_the_true_one(steps: int) -> None:
+    """So that all steps at once move what is measured no further than is paid."""
+    buffers = buffers_for(steps)
+    powers, exactly = [Fraction(1)] * len(buffers.fades), [Fraction(1)]
+    for _ in range(min(steps, 300) - 1):
+        exactly.append(
+            sum((Fraction(w, 1 << 40) * each for w, each in zip(buffers.weights, powers, strict=True)), Fraction(0))
+        )
+        powers = [Fraction(left, 1 << 40) * each for left, each in zip(buffers.kept, powers, strict=True)]
+    rounded = buffers.rounded(steps).tolist()
+    assert len(rounded) == steps
+    off = [each - Fraction(found, 1 << 60) for each, found in zip(exactly, rounded, strict=False)]
+    assert min(off) >= 0
+    assert max(off) <= Fraction(1000, 1 << 60)
+    made_of = zip(buffers.fades, buffers.weights, strict=True)
+    far = math.fsum(w / 2**40 * (1 - f / 2**40) ** (steps - 2) for f, w in made_of)
+    assert steps == 1 or rounded[-1] / 2**60 == pytest.approx(far, rel=1e-9)
 
 
 @pytest.mark.parametrize(("arity", "horizon"), [(3, 13), (3, 40), (5, 12), (5, 60), (19, 400)])

@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,8 @@ from numpy.typing import NDArray
 from discreet.interval import Interval, log, simpler_up
 
 POINT = 40  # bits behind the point of a fade and of a weight
+FINE = 60  # of the entries of a column, where all steps are measured at once
+_FULL = 62  # of powers and products on the way to these
 Floats = NDArray[np.float64]
 
 
@@ -49,9 +52,11 @@ class Buffers:
 
     def shares(self, steps: int) -> Floats:
         """What the noise of each of the latest so many steps counts in a running count, the latest first."""
-        rates, sizes = self._series
-        shares: Floats = (sizes[:, None] * (1 - rates)[:, None] ** np.arange(steps)).sum(axis=0)
-        return shares
+        return _shares(self, steps)
+
+    def rounded(self, steps: int) -> NDArray[np.int64]:
+        """The first entries of a column in units of 2^−60, none above what it is."""
+        return _rounded(self, steps)
 
     def row(self, steps: int) -> float:
         """Σ of the squares of what the noise of so many steps counts in their running count.
@@ -67,9 +72,53 @@ class Buffers:
         """The fades of what undoes the sums, the first of them none, and how much each counts."""
         fades = np.array(self.fades) / 2**POINT
         roots = np.sqrt(np.array(self.weights) / 2**POINT)
-        values, vectors = np.linalg.eigh(np.diag(-fades) - np.outer(roots, roots))
-        sizes = np.square(roots @ vectors) / -values
-        return np.append(0.0, -values), np.append(1 - sizes.sum(), sizes)
+        weights, rates = np.square(roots), -np.linalg.eigvalsh(np.diag(-fades) - np.outer(roots, roots))
+        for _ in range(4):  # to the last digits of small ones: each is a zero of 1 − Σ weight / (rate − fade)
+            apart = rates[:, None] - fades
+            off, slope = 1 - (weights / apart).sum(axis=1), (weights / np.square(apart)).sum(axis=1)
+            rates = rates - off / slope
+        sizes = 1 / (rates * (weights / np.square(rates[:, None] - fades)).sum(axis=1))
+        return np.append(0.0, rates), np.append(1 / (1 + (weights / fades).sum()), sizes)
+
+
+@lru_cache(maxsize=4)
+def _shares(buffers: Buffers, steps: int) -> Floats:
+    rates, sizes = buffers._series  # noqa: SLF001  # its own, kept for the next time
+    since, shares = np.arange(steps, dtype=float), np.zeros(steps)
+    for rate, size in zip(rates, sizes, strict=True):
+        shares += size * np.exp(since * math.log1p(-rate))
+    shares.flags.writeable = False
+    return shares
+
+
+@lru_cache(maxsize=4)
+def _rounded(buffers: Buffers, steps: int) -> NDArray[np.int64]:
+    column = np.zeros(steps, dtype=np.uint64)
+    for left, weight in zip(buffers.kept, buffers.weights, strict=True):
+        powers = _powers(left << (_FULL - POINT), steps - 1)
+        column[1:] += _high(powers, np.uint64(weight << (_FULL - POINT)))
+    column[0] = 1 << _FULL
+    entries = (column >> np.uint64(_FULL - FINE)).astype(np.int64)
+    entries.flags.writeable = False
+    return entries
+
+
+def _powers(base: int, size: int) -> NDArray[np.uint64]:
+    """1, base, base², … in units of 2^−62, none above what it is: each half from the one before it."""
+    powers, done, ahead = np.empty(size, dtype=np.uint64), 1, np.uint64(base)
+    powers[:1] = 1 << _FULL
+    while done < size:
+        more = min(done, size - done)
+        powers[done : done + more] = _high(powers[:more], ahead)
+        done, ahead = done + more, _high(ahead, ahead)
+    return powers
+
+
+def _high(left: Any, right: Any) -> Any:  # noqa: ANN401  # words of 64 bits, or arrays of them
+    """left · right / 2^62 of numbers up to 2^62, rounded down by 2 at most: by halves of 31 bits."""
+    half, mask = np.uint64(31), np.uint64((1 << 31) - 1)
+    a, b, c, d = left >> half, left & mask, right >> half, right & mask
+    return a * c + ((a * d + b * c) >> half)
 
 
 def _real(units: int) -> Fraction:

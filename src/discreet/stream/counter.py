@@ -114,7 +114,11 @@ def worst_streams(horizon: int, contribution: int) -> tuple[Pair[tuple[int, ...]
     size = min(horizon, 4)
     nothing = (0,) * size
     first, last = (contribution, *nothing[1:]), (*nothing[1:], contribution)
-    return (
+    pairs = (
         Pair(nothing, first, "all that a unit adds comes in the first step, which every later count holds"),
         Pair(nothing, last, "all that a unit adds comes late"),
     )
+    if contribution == 1 or size == 1:
+        return pairs
+    spread = (1, *nothing[2:], contribution - 1)
+    return (*pairs, Pair(nothing, spread, "what a unit adds comes early and late"))

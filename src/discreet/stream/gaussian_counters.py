@@ -12,7 +12,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.fft import irfft, next_fast_len, rfft
 
 from discreet.declared.grid import Integers
 from discreet.errors import Refusal
@@ -24,13 +23,13 @@ from discreet.noise import SECURE, Entropy, gaussian, gaussians
 from discreet.noise.vector import LARGEST, SMALLEST
 from discreet.privacy import AddRemove, Concentrated, Neighbours
 from discreet.privacy.calibrate import gaussian_error
-from discreet.stream.buffered_factorisation import POINT, Buffers, buffers_for
+from discreet.stream.buffered_factorisation import FINE, POINT, Buffers, buffers_for
 from discreet.stream.counter import held, steps_of, worst_streams
+from discreet.stream.exact_convolution import nearly, products
 
 BITS = 30  # behind the point of what is measured
 _UNIT = 1 << BITS
 _FINE = 70  # bits behind the point of a fading sum
-_LIMB = 10  # bits of the numbers that are multiplied by floating-point transforms
 _WIDEST = 1 << 50  # variance: what is added up fits 64 bits
 _LONGEST = 1 << 22  # steps for which those are exact: docs/proofs/counters.md, "Products by transforms"
 Floats = NDArray[np.float64]
@@ -123,6 +122,13 @@ class _Factored:
         """All events of a unit in one step: the first, which moves the most of what is measured, and a late one."""
         return worst_streams(self.horizon, self.contribution)
 
+    def _counted(self, low: Whole, high: Whole, rng: Entropy) -> Whole:
+        """Running counts of what was measured exactly, in units of 2^−30 and whole events."""
+        low = low + self._noise(low.size, rng)
+        measured = high.astype(np.float64) + low.astype(np.float64) / _UNIT
+        counted: Whole = np.rint(nearly(self._shares(low.size), measured)).astype(np.int64)
+        return counted
+
     def _noise(self, size: int, rng: Entropy) -> Whole:
         variance = self.variance * _UNIT**2
         if SMALLEST**2 <= variance <= LARGEST**2:
@@ -177,13 +183,8 @@ class SquareRootCounter(_Factored):
         events = steps_of(steps, self.horizon)
         if not events.size:
             return events
-        low, high = _products(_weights(self.horizon)[: events.size], events)
-        low += self._noise(events.size, rng)
-        measured = high.astype(np.float64) + low.astype(np.float64) / _UNIT
-        size = next_fast_len(2 * events.size, real=True)
-        shares = rfft(self._shares(events.size), size)
-        counted: Whole = np.rint(irfft(rfft(measured, size) * shares, size)[: events.size]).astype(np.int64)
-        return counted
+        low, high = products(_weights(self.horizon)[: events.size], events, BITS)
+        return self._counted(low, high, rng)
 
     def start(self, rng: Entropy) -> RootState:  # noqa: ARG002  # nothing is drawn before the first step
         """Before the first step."""
@@ -270,12 +271,16 @@ class BufferedCounter(_Factored):
         return after, round(after.estimate)
 
     def __call__(self, steps: Integers, /, *, rng: Entropy = SECURE) -> Whole:
-        """The running counts after all these steps, which are `horizon` at most, one after the other."""
-        state, counts = self.start(rng), []
-        for events in steps_of(steps, self.horizon).tolist():
-            state, counted = self.push(state, events, rng)
-            counts.append(counted)
-        return np.array(counts, dtype=np.int64)
+        """The running counts after all these steps, which are `horizon` at most.
+
+        Fading sums are those of a column that is rounded down once, where `push` rounds them step by step; either is
+        paid for.
+        """
+        events = steps_of(steps, self.horizon)
+        if not events.size:
+            return events
+        low, high = products(self._buffers.rounded(self.horizon)[: events.size], events, FINE)
+        return self._counted(low >> (FINE - BITS), high, rng)
 
     @property
     def room(self) -> int:
@@ -336,34 +341,3 @@ def _decoding(size: int) -> Floats:
     """A row of the matrix that makes running counts of it: twice the square root, less what was measured."""
     shares: Floats = 2 * (_roots(size) / 2.0**62) - _weights(size) / float(_UNIT)
     return shares
-
-
-def _products(weights: Whole, events: Whole) -> tuple[Whole, Whole]:
-    """Σ weights[j] · events[t − j] for every t, in units of 2^−30: the last 30 bits, and the number before them.
-
-    Transforms of doubles multiply limbs of ten bits, whose sums they give to within less than a half.
-    """
-    size = next_fast_len(2 * events.size, real=True)
-    ours = [rfft(limb.astype(float), size) for limb in _limbs(weights)]
-    theirs = [rfft(limb.astype(float), size) for limb in _limbs(events)]
-    low, carried = np.zeros_like(events), np.zeros_like(events)
-    high = np.zeros_like(events)
-    for place in range(len(ours) + len(theirs) - 1):
-        pairs = [ours[i] * theirs[place - i] for i in range(len(ours)) if 0 <= place - i < len(theirs)]
-        digit = np.rint(irfft(sum(pairs), size)[: events.size]).astype(np.int64) + carried
-        if place < BITS // _LIMB:
-            low += (digit & ((1 << _LIMB) - 1)) << (_LIMB * place)
-            carried = digit >> _LIMB
-        else:
-            high += digit << (_LIMB * place - BITS)
-            carried = np.zeros_like(events)
-    return low, high + (carried if len(ours) + len(theirs) - 1 <= BITS // _LIMB else 0)
-
-
-def _limbs(values: Whole) -> list[Whole]:
-    """Values in digits of ten bits, the least first; the last has the sign."""
-    limbs, left = [], values
-    while np.any((left < -(1 << _LIMB)) | (left > (1 << _LIMB))):
-        limbs.append(left & ((1 << _LIMB) - 1))
-        left = left >> _LIMB
-    return [*limbs, left]
