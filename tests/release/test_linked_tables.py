@@ -12,11 +12,14 @@ import pyarrow.parquet as pq
 import pytest
 from commandline import discreet as command
 from doubles import Seeded
+from hypothesis import given
+from hypothesis import strategies as st
 
 import discreet as dp
 from discreet.errors import Refusal
 from discreet.mechanisms import Column, Frame
 from discreet.release import SyntheticRelease, Wish, linked, publication
+from discreet.release.linked_tables import _handed_out
 
 SEX, AGE = Column("sex", keys=("f", "m")), Column("age", bounds=(0, 100), step=1)
 WARD, COST = Column("ward", keys=("eyes", "teeth", "birth")), Column("cost", bounds=(0, 1000), step=1)
@@ -84,6 +87,19 @@ def test_a_kind_of_parent_that_has_no_children_gets_some_of_fewer_columns(childr
     made = linked(boys, children, count="visits", rng=Seeded(3))
     assert made.children.num_rows == sum(made.parents["visits"].to_pylist()) > 500
     assert made.children["ward"].null_count < 100
+
+
+@given(st.lists(st.integers(0, 3), max_size=12), st.lists(st.integers(0, 3), max_size=12))
+def test_drawn_rows_are_handed_out_once_to_whom_they_fit(wanted: list[int], pool: list[int]) -> None:
+    given = np.stack([np.array(pool, dtype=np.int64), 100 + np.arange(len(pool))], axis=1)
+    every = np.full((len(wanted), 2), -1, dtype=np.int64)
+    cells = np.array(wanted, dtype=np.int64).reshape(-1, 1)
+    left, rest = _handed_out(every, np.arange(len(wanted)), given, cells, [0])
+    got = [place for place in range(len(wanted)) if every[place, 1] >= 0]
+    assert sorted([*got, *left.tolist()]) == list(range(len(wanted)))
+    assert [every[place, 0] for place in got] == [wanted[place] for place in got]
+    assert sorted([*every[got, 1].tolist(), *rest[:, 1].tolist()]) == [100 + i for i in range(len(pool))]
+    assert not {wanted[place] for place in left} & set(rest[:, 0].tolist())
 
 
 def test_nobody_has_children_and_that_is_a_table_too(children: SyntheticRelease) -> None:
