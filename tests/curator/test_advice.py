@@ -16,11 +16,12 @@ from doubles import Seeded
 
 from discreet.curator import Curator
 from discreet.curator import curator as curator_module
-from discreet.curator.bounds_advice import BARS, ROWS, Bars, advise_bounds, bounds_parts, most_rows, outer, standing_out
+from discreet.curator.bounds_advice import BARS, ROWS, Bars, advise_bounds, bounds_parts, most_rows, outer
+from discreet.curator.chosen_bars import SEEMS_EMPTY, of_bounds, standing_out
 from discreet.curator.noisy_statistics import NoisyGroups
 from discreet.curator.price import priced
 from discreet.curator.purchase import BoughtTable
-from discreet.curator.share_intervals import Tails, compatible
+from discreet.curator.share_intervals import compatible
 from discreet.declared.group_key import Type
 from discreet.declared.table import MOST_ROWS_A_UNIT
 from discreet.errors import Fault, OverBudget, Refusal
@@ -174,21 +175,23 @@ def test_of_empty_bars_one_stands_out_in_a_thousand_histograms(scale: int) -> No
     assert len(BARS) * above > 0.001 / 2 * q  # of both sides, and no more than it must be
 
 
+@pytest.mark.parametrize("empty", [True, False])
 @pytest.mark.parametrize("first", [0, -25])
-def test_the_share_beyond_bounds_has_the_tails_of_bounds_that_noise_chose(first: int) -> None:
-    table = clinic.schema().tables["visits"]
-    histogram, _ = priced(bounds_parts(table, "cost"), Pure(10), AddRemove("patient"))
-    heights = {bar: 5000 if 20 <= bar <= 25 or bar == first else 3 for bar in BARS}
-    groups = tuple((bar,) for bar in BARS)
-    bought = BoughtTable(histogram, NoisyGroups(groups, tuple((heights[bar],) for bar in BARS)), 1)
+def test_the_share_beyond_bounds_has_the_tails_of_bounds_that_noise_chose(first: int, *, empty: bool) -> None:
+    histogram, _ = priced(bounds_parts(clinic.schema().tables["visits"], "cost"), Pure(10), AddRemove("patient"))
     noise = histogram.charge(histogram.part.measurement.statistics[0]).mechanism
     assert isinstance(noise, LaplaceVector)
+    seems = noise.error(1 - SEEMS_EMPTY / len(BARS)) + (not empty)
+    heights = {bar: 5000 if 20 <= bar <= 25 or bar == first else seems for bar in BARS}
+    groups = tuple((bar,) for bar in BARS)
+    bought = BoughtTable(histogram, NoisyGroups(groups, tuple((heights[bar],) for bar in BARS)), 1)
     told = advise_bounds(bought, None).beyond
     far = [height for bar, height in heights.items() if not first <= bar <= 25]
     near = [height for bar, height in heights.items() if first <= bar <= 25]
-    up = Fraction(547, 100_000) if first == 0 else Fraction(223, 1_000_000)
-    tails = Tails(Fraction(1, 200), up, 2 * noise.error(1 - Fraction(1, 500) / len(BARS)), 1 if first == 0 else 2)
+    sides = 1 if first == 0 else 2
+    tails = of_bounds(noise, len(BARS), sides=sides, chosen=sides, empty=empty)
     assert told == compatible(sum(far), sum(near), ((noise, len(far)), (noise, len(near))), tails)
+    assert tails.excess == sides * noise.error(1 - Fraction(1, 500) / len(BARS))
 
 
 def test_numbers_up_to_1_are_within_0_to_1_where_only_0_stands_out() -> None:

@@ -50,6 +50,7 @@ PEOPLE: dict[str, list[int]] = {  # how many rows each has
     "heavy tail": [math.floor(u ** (-1 / 1.2)) for u in 1 - _CHANCE.random(3000)],
     "one giant": [2] * 600 + [900_000],
     "tiny": [1, 1, 2, 5, 9],
+    "stairs": [2**place for place in range(18) for _ in range(60 - 3 * place)],
     "two crowds": [1] * 1000 + [100] * 900,
 }
 
@@ -114,7 +115,10 @@ PRICES: dict[str, Pure | Concentrated] = {
 
 
 CASES = [
-    (name, paid) for name in PEOPLE for paid in PRICES if paid in {"0.5", "rho 0.1"} or name in {"tiny", "heavy tail"}
+    (name, paid)
+    for name in PEOPLE
+    for paid in PRICES
+    if paid in {"0.5", "rho 0.1"} or name in {"tiny", "heavy tail", "stairs"}
 ]
 
 
@@ -173,6 +177,7 @@ VALUES: dict[str, list[float]] = {
     "moments": [1.7e15 + float(x) for x in _CHANCE.integers(0, 10**14, 3000)],
     "dust": [float(x) for x in _CHANCE.normal(0, 1e-8, 3000)],
     "endless": [5.0] * 2000 + [math.inf] * 500 + [1e35] * 500,
+    "stairs": [2.0**place for place in range(40) for _ in range(3 * place)],  # each bar stands out now and then
     "on both ends": [float(n) for n in _CHANCE.integers(-15, 16, 900)] + [16.0] * 60 + [-16.0] * 60,
 }
 
@@ -202,7 +207,7 @@ def test_shares_of_values_cover(name: str, paid: str) -> None:
         assert beyond <= 0.005 * RUNS  # an empty bar stands out in one run of a thousand
 
 
-@pytest.mark.parametrize(("name", "widest"), [("within", 1.4), ("a tail", 1.4), ("both signs", 1.8)])
+@pytest.mark.parametrize(("name", "widest"), [("within", 1.25), ("a tail", 1.25), ("both signs", 1.7)])
 def test_a_share_beyond_bounds_that_noise_chose_is_not_much_wider_than_if_they_had_been_named(
     name: str, widest: float
 ) -> None:
@@ -240,7 +245,7 @@ def test_a_share_beyond_a_cap_that_noise_chose_is_not_much_wider_than_if_it_had_
         named = bars.beyond(lambda bar, limit=limit: most_rows(bar % 100) > limit)  # type: ignore[misc]
         told += advice.beyond.high - advice.beyond.low
         best += named.high - named.low
-    assert told <= 1.7 * best, told / best
+    assert told <= 1.25 * best, told / best
 
 
 WIDE = 1.3  # of the best possible

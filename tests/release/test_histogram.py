@@ -29,7 +29,7 @@ from discreet.release import (
     tuned,
 )
 from discreet.release.estimate import MORE, TIMES
-from discreet.release.histogram import _CERTAIN, CHOSEN, EXACT, FITTED, NONE, PARTS, SEARCHED, WIDER
+from discreet.release.histogram import _CERTAIN, CHOSEN, EXACT, FITTED, NONE, PARTS, SEARCHED, WIDER, WIDER_GRID
 from discreet.release.noisy_cells import noise_variance, within
 from discreet.release.partition import hilbert
 from discreet.release.plausible_counts import plausible
@@ -69,7 +69,7 @@ def named(cases: list[tuple[Any, Any]]) -> list[Any]:
 
 def score(told: Histogram, number: Estimate, truth: int) -> list[float]:
     """How far off a number is in standard errors of the noise alone, if it has one."""
-    wide = WIDER if told.bounding == CHOSEN else 1.0
+    wide = 1.0 if told.bounding != CHOSEN else WIDER if told.shift is not None else WIDER_GRID
     return [] if number.error is None else [(number.value - truth) / number.error * wide]
 
 

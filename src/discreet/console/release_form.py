@@ -97,7 +97,7 @@ class ReleaseDraft:
             raise Refusal(f"nothing longer than {_LONGEST} letters fits here")
         own: dict[str, Any] = {}
         for name, option in self.options.items():
-            if option.many:
+            if option.by_column:
                 own[name] = {column: self.by_column[column] for column in self.columns if self.by_column.get(column)}
             elif text := self.parts.get(name):
                 with about(name):
@@ -200,7 +200,9 @@ class ReleaseForm:
                     theme.tag("span", said).classes("d-muted d-small d-column-said")
             if choice.refused:
                 return
-            option = next((each for kind in kinds() for each in kind.wish.options().values() if each.many), Option())
+            option = next(
+                (each for kind in kinds() for each in kind.wish.options().values() if each.by_column), Option()
+            )
             own = ui.input(option.label, placeholder=option.usual).props("outlined dense debounce=250 maxlength=2000")
             own.props("stack-label").classes("d-bins").tooltip(option.tip)
             own.props["aria-label"] = f"{option.label} of {choice.name}"
@@ -221,7 +223,7 @@ class ReleaseForm:
 
     def _show_columns(self) -> None:
         """What is said of single columns: of those that are chosen and are numbers, if this kind has that."""
-        many = any(option.many for option in self.plan.options.values())
+        many = any(option.by_column for option in self.plan.options.values())
         for name, own in self._column_fields.items():
             own.set_visibility(many and name in self.plan.columns)
 
@@ -249,7 +251,7 @@ class ReleaseForm:
             for name, option in self.plan.options.items():
                 if option.choices is not None:
                     self._choice(name, option)
-                elif not option.many:
+                elif not option.by_column:
                     self._text(name, option.label, option.usual)
         self._show_columns()
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 
+from discreet.curator.chosen_bars import SEEMS_EMPTY, farthest, of_bounds, of_cap, standing_out
 from discreet.curator.purchase import BoughtTable
 from discreet.curator.share_intervals import ShareInterval, Tails, compatible
 from discreet.declared.grid import Grid
@@ -26,7 +26,6 @@ from discreet.sql.plan import AggregateColumn, GroupKey, Measurement, Part, Stat
 from discreet.sql.relation_facts import shape
 
 CONFIDENCE = Fraction(95, 100)  # of every share that is told
-RARE = Fraction(1, 1000)  # how often an empty bar may stand out of the noise, all of them together
 
 # Bar 0 holds 0, bar ±b the sizes above 2^(b−21) up to 2^(b−20), which bounds there hold, ±1 also those below; from ±61
 # on, which holds what is above 2^40, a bar is eight doublings wide. The outermost has no end, so no bounds hold it.
@@ -37,11 +36,6 @@ _WIDE = 60  # the last bar of one doubling
 ROWS = (21, *range(23, 62))  # no number has a square of 2 or 3
 _CUT = 100  # is added to the bar of a person who has more rows than max_rows
 _NAMED = Tails.even(1 - CONFIDENCE)
-# Of bounds that noise chose: docs/proofs/intervals.md, "Shares". A tenth is that a share is told too large, a fiftieth
-# that noise raised a bar by more than `tallest`; of what is left most is for columns without negative values.
-_TALL = Fraction(1, 1000)
-_UPWARD = Tails(Fraction(1, 200), Fraction(547, 100_000))  # a (1 + L) ≤ 0.034, where L = ln 1/a
-_BOTH_WAYS = Tails(Fraction(1, 200), Fraction(223, 1_000_000))  # a (1 + L + L²/2) ≤ 0.01
 _NEARLY_ALL = Fraction(99, 100)
 _ONE, _NONE = Literal(1, Type.BIGINT), Literal(0, Type.BIGINT)
 
@@ -68,10 +62,10 @@ class Bars:
         threshold = standing_out(self.noise, len(self.heights))
         return sorted(bar for bar, height in self.heights.items() if height > threshold)
 
-    @property
-    def tallest(self) -> int:
-        """What noise adds to no bar, but with probability `_TALL`."""
-        return standing_out(self.noise, len(self.heights), 2 * _TALL)
+    def empty(self, outside: Callable[[int], bool]) -> bool:
+        """Whether all bars outside seem empty."""
+        seems = standing_out(self.noise, len(self.heights), SEEMS_EMPTY)
+        return all(height <= seems for bar, height in self.heights.items() if outside(bar))
 
     def beyond(self, outside: Callable[[int], bool], tails: Tails = _NAMED) -> ShareInterval:
         """The share of the whole in the bars outside: named beforehand, or chosen by noise, at these tails."""
@@ -87,12 +81,6 @@ def ratio(part: int, whole: int, noise: Sequence[LaplaceVector | GaussianVector]
     """The share that one noisy number is of another, which it is a part of; each with its own noise."""
     one, two = noise
     return compatible(part, whole - part, ((one, 1), (two, 1)), _NAMED, part_of=True)
-
-
-@lru_cache(maxsize=64)
-def standing_out(noise: LaplaceVector | GaussianVector, bars: int, rare: Fraction = RARE) -> int:
-    """What none of so many empty bars exceeds, but with this probability."""
-    return noise.error(1 - rare / bars)
 
 
 @dataclass(frozen=True)
@@ -211,9 +199,13 @@ def advise_bounds(histogram: BoughtTable, share: BoughtTable | None) -> BoundsAd
         return BoundsAdvice(None, None, None, cut)
     first, last = min(seen[0], 0), max(seen[-1], 0)
     low, high = outer(first), outer(last)
-    chosen = len({first, last} - {0} or {0})  # bars that are ends because they stand out; else 0 is one anyway
-    tails = replace(_UPWARD if first == 0 else _BOTH_WAYS, excess=2 * bars.tallest, chosen=chosen)
-    held = bars.beyond(lambda bar: not first <= bar <= last, tails)
+
+    def outside(bar: int) -> bool:
+        return not first <= bar <= last
+
+    sides, chosen = 1 if first == 0 else 2, len({first, last} - {0} or {0})  # who is no end for standing out is bar 0
+    tails = of_bounds(bars.noise, len(bars.heights), sides=sides, chosen=chosen, empty=bars.empty(outside))
+    held = bars.beyond(outside, tails)
     if low == high:  # only 0 stands out: numbers up to 1 are beyond it, and within what is suggested
         return BoundsAdvice(low, low + 1, ShareInterval(0.0, held.high), cut)
     return BoundsAdvice(low, high, held, cut)
@@ -234,8 +226,27 @@ def advise_caps(sizes: BoughtTable, declared: int | None) -> CapsAdvice:
     rows = most_rows(last % _CUT)
     if declared is not None and last < _CUT:  # of a bar in two, the lower half
         rows = min(rows, declared)
-    tails = Tails.even((1 - CONFIDENCE) / len(bars.heights))  # any bar may be the last
-    return CapsAdvice(rows, bars.beyond(lambda bar: _more(bar, last), tails), cut)
+
+    def outside(bar: int) -> bool:
+        return _more(bar, last)
+
+    empty, outermost = bars.empty(outside), last == seen[-1]
+    possible = 1 if outermost else _possible(bars)
+    tails = of_cap(bars.noise, len(bars.heights), outermost=outermost, possible=possible, empty=empty)
+    return CapsAdvice(rows, bars.beyond(outside, tails), cut)
+
+
+def _possible(bars: Bars) -> int:
+    """How many bars could have been the last, or more, if noise had been as far from what it is as it may be."""
+    out, far = standing_out(bars.noise, len(bars.heights)), 2 * farthest(bars.noise, len(bars.heights))
+    heights = [bars.heights[bar] for bar in sorted(bars.heights, key=lambda bar: (bar % _CUT, bar))]
+    most = [height + far if height + far > out else 0 for height in heights]  # of what is visible
+    least = [height - far if height - far > out else 0 for height in heights]
+    rest = 1 - _NEARLY_ALL
+    return sum(
+        most[i] > 0 and sum(least[i + 1 :]) <= rest * sum(most) and sum(most[i:]) > rest * sum(least)
+        for i in range(len(heights))
+    )
 
 
 def _more(bar: int, last: int) -> bool:

@@ -71,7 +71,7 @@ class ListedNoises:
         for own, other in zip(*weights, strict=True):
             quotient = (far - sign * own * numbers) / (sign * other)
             least = np.ceil(quotient - _HAIR * np.maximum(1.0, np.abs(quotient)))
-            beyond = np.maximum(beyond, _tails(self.noises[which[1]], least))
+            beyond = np.maximum(beyond, tails(self.noises[which[1]], least))
         return (2 * float(beyond @ sizes) + 4 * UNSEEN) * SURE
 
 
@@ -83,7 +83,7 @@ def _sizes(noise: Additive) -> Floats:
     return np.concatenate([known[len(known) - far :], known[: far + 1]])
 
 
-def _tails(noise: Additive, least: Floats) -> Floats:
+def tails(noise: Additive, least: Floats) -> Floats:
     """How likely the noise is at least this, at most: exactly, but of wide Gaussian noise."""
     if isinstance(noise, LaplaceVector):
         rate = 1 / float(noise.scale)

@@ -15,7 +15,7 @@ from discreet.exact import Number, count, share
 from discreet.mechanisms.mechanism import USUAL, settle
 from discreet.noise import SECURE, Entropy
 from discreet.release.hierarchy import divided, even
-from discreet.release.histogram import Histogram
+from discreet.release.histogram import WIDER_GRID, Histogram
 from discreet.release.noisy_cells import Counts, level_variances, noise_variance, noisy, plane, released, within
 from discreet.release.tree import Reals, Splits, Whole, consistent, fixed, starts, totals
 
@@ -56,7 +56,7 @@ class UniformGrid(Counts):
         sums = noisy(added(values, label, pieces), rest, rng)
         variances = [np.array([noise_variance(first)]), np.full(pieces, noise_variance(rest))]
         leaves, splits = consistent((np.array([pieces]),), [total, sums], variances)
-        return Histogram.of(leaves, splits, self.shape, label).chosen()
+        return Histogram.of(leaves, splits, self.shape, label).chosen(WIDER_GRID)
 
 
 @released("adaptive-grid")
@@ -96,7 +96,7 @@ class AdaptiveGrid(Counts):
         each = noise_variance(half)
         variances = [np.array([noise_variance(first)]), np.full(pieces, each), np.full(fine.size, each)]
         leaves, splits = consistent(tree, [total, coarse, fine], variances)
-        return Histogram.of(leaves, splits, self.shape, label).chosen()
+        return Histogram.of(leaves, splits, self.shape, label).chosen(WIDER_GRID)
 
 
 def _check(grid: UniformGrid | AdaptiveGrid) -> None:

@@ -29,7 +29,8 @@ CHOSEN = f"{PARTS} The noise had a say in which cells were counted together, and
 SEARCHED = f"{PARTS} The noise had a say in which cells were counted together."
 FITTED = "There are no error bars: the counts were moved, so that none is negative or all are whole."
 
-WIDER = 1.18  # standard errors where what chose parts is used again, or counts were moved: docs/proofs/partition.md
+WIDER = 1.18  # standard errors where counts were moved: docs/proofs/partition.md
+WIDER_GRID = 1.12  # and where what chose parts is used again: docs/proofs/grids.md
 _MOVED = "The standard errors are those of the noise, before"  # as version 0.1 said of counts that it had moved
 _CERTAIN = 8  # standard errors of a total that shares are taken of, at least: then a ratio is as good as linear
 
@@ -63,11 +64,11 @@ class Histogram:
         """The same where noise chose the parts, by counts that are not used where they tipped the scales."""
         return self if self.splits is None else replace(self, bounding=SEARCHED)
 
-    def chosen(self) -> Histogram:
+    def chosen(self, times: float = WIDER) -> Histogram:
         """The same where what chose the parts is used again, or counts were moved: with wider errors."""
         if self.splits is None:
             return self
-        known, square = self.splits, WIDER**2
+        known, square = self.splits, times**2
         wider = Splits(known.total * square, known.children, tuple(spread * square for spread in known.spread))
         return replace(self, splits=wider, bounding=CHOSEN)
 

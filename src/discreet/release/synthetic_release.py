@@ -174,6 +174,7 @@ class SyntheticRelease(CountedRelease):
     def rules(self) -> list[str]:
         """What becomes of records in no cell, and what was measured."""
         measured: Any = self.facts["measured"]
+        found: Any = self.facts.get("found", [])
         told = [f"{safe(' by '.join(each['columns']))} (± {each['error']})" for each in measured[:_LINES]]
         more = f", and {len(measured) - _LINES:,} more tables" if len(measured) > _LINES else ""
         return [
@@ -182,6 +183,10 @@ class SyntheticRelease(CountedRelease):
                 [f"that no row breaks {kept:,} rules of what is impossible"]
                 if (kept := len(self.content.never.rules))
                 else []
+            ),
+            *(
+                f"that keys of {safe(each['column'])} are those of about {each['threshold']:,} people or more"
+                for each in found
             ),
             f"that rows follow from these noisy tables, each cell with this standard error: {', '.join(told)}{more}",
         ]
