@@ -21,6 +21,7 @@ WITHOUT_DATA = {  # they do something and say so in a sentence, or what they pri
     "ledger adopt", "ledger upgrade", "ledger witness add", "ledger witness remove",
     "survey new", "survey invite", "survey close", "survey forget", "session close", "stream close", "release link",
     "sum demo", "sum new", "sum invite", "sum start", "sum close", "sum join", "sum send",
+    "visitors new", "visitors push", "visitors refresh", "visitors close",
 }  # fmt: skip
 
 
