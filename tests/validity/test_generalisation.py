@@ -94,7 +94,7 @@ def chosen(epsilon: float, rows: int, columns: int, runs: int, seed: int) -> np.
 
 def test_means_of_chosen_columns_stay_within_what_is_said() -> None:
     runs, rows, epsilon = 2000, 400, 0.6
-    means = chosen(epsilon, rows, 1000, runs, 1) / rows
+    means = chosen(epsilon, rows, 300, runs, 1) / rows
     assert means.mean() - 0.5 <= float(in_expectation(pure(epsilon))) + 4 / math.sqrt(rows * runs)
     for confidence in (0.5, 0.95):
         bound = float(on_the_sample(pure(epsilon), rows, confidence))
@@ -106,7 +106,7 @@ def test_means_of_chosen_columns_stay_within_what_is_said() -> None:
 
 def test_p_values_of_chosen_tests_hold_their_level_once_corrected_and_not_before() -> None:
     runs, rows, epsilon = 2000, 400, 0.2
-    counts = chosen(epsilon, rows, 1000, runs, 2)
+    counts = chosen(epsilon, rows, 300, runs, 2)
     p_values = stats.binom.sf(counts - 1, rows, 0.5)
     corrected = {p: float(after_selection(max(p, 1e-300), pure(epsilon), rows)) for p in set(p_values.tolist())}
     for level in (0.05, 0.3):

@@ -126,6 +126,10 @@ class SyntheticRelease(CountedRelease):
             drawn, [steps_within(side, drawn[:, i], rng, asked.get(i)) for i, side in enumerate(self.axes)]
         )
 
+    def of_cells(self, places: Whole, rng: Entropy = SECURE) -> pa.Table:
+        """Rows in these cells, one line each, numbers drawn within their bins."""
+        return self._told(places, [steps_within(side, places[:, i], rng) for i, side in enumerate(self.axes)])
+
     def _told(self, places: Whole, steps: Sequence[Whole]) -> pa.Table:
         columns = {}
         for i, side in enumerate(self.axes):
