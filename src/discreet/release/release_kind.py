@@ -241,6 +241,11 @@ class Wish:
         """Whether some other part names the columns."""
         return False
 
+    @property
+    def found(self) -> Mapping[str, int]:
+        """The columns whose keys are to be found within the price, and how many of each at most."""
+        return {}
+
     def told(self) -> dict[str, Plain]:
         """The wish as plain values that `read` takes back; what was not said is left out."""
         parts = {each.name: getattr(self, each.name) for each in fields(self)}
