@@ -32,7 +32,7 @@ class ClippedGrid:
         object.__setattr__(self, "limit", count(self.limit, "limit"))
 
     def clipped(self, vector: ArrayLike) -> list[int]:
-        """A person's vector on the grid, rounded toward zero: by less than a step in each number if it is not too long."""
+        """A person's vector on the grid, rounded toward zero: by less than a step a number if it is not too long."""
         numbers = np.asarray(vector, dtype=np.float64)
         if numbers.ndim != 1 or not np.isfinite(numbers).all():
             raise Refusal("expected a vector of finite numbers", hint="leave out what is missing before")
