@@ -22,7 +22,7 @@ app = new_app()
 _WORDS = {
     "diluted": "needs everybody; a few add noise",
     "gaussian": "needs everybody; all add noise; cheapest over many epochs",
-    "masked": "four messages each; masks of people who fail come off",
+    "masked": "five messages each; masks of people who fail come off",
     "tree": "one message; a block of people is lost with each failure",
     "tree-gaussian": "the same, with Gaussian noise",
     "local": "randomized response: no cryptography, nobody needs to be honest",

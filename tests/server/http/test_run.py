@@ -12,6 +12,7 @@ from server.http.conftest import Place
 from server.served import Server
 
 import discreet as dp
+from discreet.errors import Refusal
 from discreet.learn.model_release import model_class
 from discreet.privacy import Approximate
 
@@ -50,6 +51,18 @@ def test_an_analyst_runs_a_mean_and_the_same_again_is_free_by_whichever_door(pla
     line = next(line for line in server.lines() if line.get("path") == "/api/v1/run" and line.get("entry"))
     assert line["entry"] == said["entry"]
     assert "mean" not in {key for key in line if key != "path"}
+
+
+def test_a_private_test_goes_through_the_door_for_one_row_a_person(place: Place, server: Server) -> None:
+    there = server.connect(place.ann)
+    asked: dict[str, Any] = {"column": "cost", "mean": 500, "blocks": 5, "epsilon": "0.01"}
+    told = there.run("t-test", "visits", max_rows=1, **asked)
+    assert set(told.value) == {"p_value", "statistic", "says"}
+    assert 0 <= told.value["p_value"] <= 1
+    with pytest.raises(Refusal, match="rows that are independent"):
+        there.run("t-test", "visits", **asked)
+    line = there.run("population-mean", "visits", max_rows=1, column="cost", epsilon="0.01").value
+    assert line["low"] <= line["estimate"] <= line["high"]
 
 
 @pytest.mark.parametrize(
