@@ -69,7 +69,7 @@ WORDS = {
 }
 DUCKDB = (
     (r"to_char\((\w+), 'YYYY-MM'\)", r"strftime(\1, '%Y-%m')"),
-    (r"to_char\((\w+), 'Mon "Dy"'\)", r"strftime(\1, '%b Dy')"),
+    (r"to_char\((\w+), 'Mon \"Dy\"'\)", r"strftime(\1, '%b Dy')"),
     (r"to_char\((\w+), 'MM \"m\"'\)", r"strftime(\1, '%m m')"),
     (r"!~ '5\$'", "NOT LIKE '%5'"),
     (r"(\w+) ~\* '([^']*)'", r"regexp_matches(\1, '\2', 'i')"),
