@@ -70,6 +70,22 @@ def overfitted(seed: int, judge: Thresholdout | Ladder) -> bool:
     return all(claim.low <= Fraction(1, 2) <= claim.high for claim in every)  # however 31 fair coins vote
 
 
+def climbed(seed: int, ladder: Ladder) -> bool:
+    """Whether all claims hold of submissions that are made from those that moved a leaderboard of coins."""
+    rng, noise, state = np.random.default_rng(seed), Seeded(seed), ladder.start(Seeded(seed + 1))
+    labels, best = rng.integers(0, 2, ladder.people), rng.integers(0, 2, ladder.people)
+    for _ in range(12):
+        tried = np.where(rng.random(ladder.people) < 0.3, rng.integers(0, 2, ladder.people), best)
+        before, state = state, ladder.step(state, int((tried == labels).sum()), noise)
+        best = tried if state.said[-1] > max(before.said, default=0) else best
+    return all(claim.low <= Fraction(1, 2) <= claim.high for claim in claims(ladder, ladder.answers(state), "0.8"))
+
+
+def test_claims_of_a_ladder_hold_for_whoever_climbs_it() -> None:
+    ladder = Ladder(Fraction(400), 3, 200, hard=12, questions=12, neighbours=Replace())
+    assert not Coverage(sum(climbed(seed, ladder) for seed in range(20)), 20).refuted(0.8)
+
+
 def test_claims_hold_for_an_analyst_who_overfits() -> None:
     judge = Thresholdout(Fraction(400), 5, 200, hard=32, questions=32, neighbours=Replace())
     held = sum(overfitted(seed, judge) for seed in range(15))
