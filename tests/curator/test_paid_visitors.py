@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -60,6 +61,17 @@ def test_it_is_paid_once_and_tells_what_was_paid(home: Path) -> None:
             late()
     assert Curator(home).paid_sessions().all() == []
     assert Curator(home).budget("patient").spent.amount == 880
+
+
+def test_beside_the_memory_nothing_is_kept_of_the_rows_that_came(home: Path) -> None:
+    """Visits once around the circle leave the memory as it was: then the whole state is as if nobody had come."""
+    states = []
+    for name, rows in (("one", came(*[7] * 4)), ("two", came())):
+        opened = visitors(home).open(name, PanPrivateVisits(**SURE, most=3), unit="patient")
+        opened.push(rows)
+        state = json.loads(opened._session.sealed.read())
+        states.append({part: state[part] for part in state if part != "cells"})
+    assert states[0] == states[1]
 
 
 def test_names_of_a_new_population(home: Path) -> None:

@@ -24,6 +24,8 @@ SELECT count(*) FROM visits WHERE diagnosis SIMILAR TO 'd(1|2)%';
 SELECT count(*) FROM visits WHERE right(diagnosis, 1) = '5' AND starts_with(ward, 'w') AND contains(region, 'o');
 SELECT concat(region, '-', ward) AS k, count(*) FROM visits GROUP BY k ORDER BY k;
 SELECT to_char(day, 'YYYY-MM') AS m, count(*) FROM visits GROUP BY m ORDER BY m;
+SELECT to_char(day, 'Mon') AS m, count(*) FROM visits GROUP BY m ORDER BY m;
+SELECT to_char(day, 'Dy') AS m, count(*) FROM visits GROUP BY m ORDER BY m;
 SELECT to_char(taken, 'MM "m"') AS m, count(*) FROM labs GROUP BY m ORDER BY m;
 SELECT dayname(day) AS d, count(*) FROM visits GROUP BY d ORDER BY d;
 SELECT year(day), dayofweek(day), count(*) FROM visits GROUP BY 1, 2 ORDER BY 1, 2;
@@ -68,6 +70,8 @@ WORDS = {
 }
 DUCKDB = (
     (r"to_char\((\w+), 'YYYY-MM'\)", r"strftime(\1, '%Y-%m')"),
+    (r"to_char\((\w+), 'Mon'\)", r"strftime(\1, '%b')"),
+    (r"to_char\((\w+), 'Dy'\)", r"strftime(\1, '%a')"),
     (r"to_char\((\w+), 'MM \"m\"'\)", r"strftime(\1, '%m m')"),
     (r"!~ '5\$'", "NOT LIKE '%5'"),
     (r"(\w+) ~\* '([^']*)'", r"regexp_matches(\1, '\2', 'i')"),
@@ -119,8 +123,10 @@ def test_columns_are_called_as_they_were_written(asked: Beside) -> None:
         ("SELECT count(*) FROM visits WHERE diagnosis ~ ward", "pattern must be a text in quotes"),
         ("SELECT count(*) FROM visits WHERE diagnosis ~ 'a{1000}'", "from character 2 on"),
         ("SELECT count(*) FROM visits WHERE diagnosis ~ '(a'", "cannot be read"),
+        ("SELECT count(*) FROM visits WHERE diagnosis SIMILAR TO '[d_]1'", "text ~ 'pattern' is"),
         ("SELECT to_char(day, ward), count(*) FROM visits GROUP BY 1", "not a constant"),
         ("SELECT to_char(day, 'YYYY Q'), count(*) FROM visits GROUP BY 1", "not supported"),
+        ("SELECT to_char(day, 'SSSS'), count(*) FROM visits GROUP BY 1", "not supported"),
         ("SELECT to_char(cost, '999'), count(*) FROM visits GROUP BY 1", "takes a date or a timestamp"),
         ("SELECT avg(log(cost, 3)) FROM visits", "base is a constant"),
         ("SELECT count(*) FROM generate_series(1, 2000000000) g(g)", "2000000000 rows"),

@@ -32,7 +32,7 @@ class ClippedGrid:
         object.__setattr__(self, "limit", count(self.limit, "limit"))
 
     def clipped(self, vector: ArrayLike) -> list[int]:
-        """A person's vector on the grid, rounded toward zero: by less than a step in each number."""
+        """A person's vector on the grid, rounded toward zero: by less than a step a number if it is not too long."""
         numbers = np.asarray(vector, dtype=np.float64)
         if numbers.ndim != 1 or not np.isfinite(numbers).all():
             raise Refusal("expected a vector of finite numbers", hint="leave out what is missing before")
@@ -49,7 +49,10 @@ class ClippedGrid:
         return np.array([float(each * part) for each in total])
 
     def error(self, noise: GaussianShares, people: int) -> float:
-        """Each number of the mean is within this of that of the clipped vectors 19 times in 20, if all are honest."""
+        """Each number of the mean is within this of that of everybody's vectors 19 times in 20, if all are honest.
+
+        That is if no vector is longer than `norm`: what is cut off of longer ones is not in it.
+        """
         return float(Fraction(noise.error_of(people), people) * self.norm / self.limit + self.norm / self.limit)
 
 

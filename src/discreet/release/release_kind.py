@@ -162,6 +162,7 @@ class Wish:
     """
 
     fewest: ClassVar[int] = 1  # columns that somebody who fills in a form must choose
+    finds: ClassVar[bool] = False  # whether keys of a column of text can be found within its price
     every: ClassVar[bool] = False  # whether without columns it is of all that can be counted
 
     kind: str

@@ -69,6 +69,7 @@ class SyntheticWish(CountsWish):
     """Synthetic rows that somebody asks for: of which columns, by which method, and how many."""
 
     every: ClassVar[bool] = True
+    finds: ClassVar[bool] = True
     methods: ClassVar[tuple[str, ...]] = (AUTO, *METHODS)
     line: ClassVar[int] = 64  # noisy counts merge neighbours
     plane: ClassVar[int] = 64

@@ -1,7 +1,8 @@
 """Synonyms: what people write in more than one way, put in the words that the planner knows.
 
-They are other spellings, and no new meanings: a question and its rewriting have the same answer, row by row. Nothing is
-written twice that the question wrote once, but for short constants, so that what is nested does not grow.
+They are other spellings, and no new meanings: a question and its rewriting have the same answer, row by row, but for
+the last digit of LOG, a quotient of two logarithms. Nothing is written twice that the question wrote once, but for
+short constants, so that what is nested does not grow.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from discreet.sql.tree_rewriting import constant, unwrapped
 from discreet.sql.wording import shown
 
 _FORMATS = re.compile(r"""%-?[YmdHIMSjbBaApy]|"[^"%]*"|[^A-Za-z%"]+""")
+_NAMES = {"Mon": "%b", "%uy": "%a"}
+_SHORT = re.compile(r""""[^"]*"|Mon(?!th)|%uy""")
 _HOW = "a format has YYYY, MM or Mon, DD or Dy, HH24, MI and SS, and other letters in double quotes"
 _PARTS = {
     exp.Year: "YEAR", exp.Quarter: "QUARTER", exp.Month: "MONTH", exp.Week: "WEEK", exp.Day: "DAY",
@@ -129,9 +132,15 @@ def _formatted(node: exp.Expr, form: str | None = None) -> exp.Expr:
     form = form or _text(node.args.get("format"))
     if form is None or len(form) > LONGEST:
         raise Unsupported(f"{shown(node)}: the format is not a constant", hint="write it as in 'YYYY-MM'")
-    if "".join(_FORMATS.findall(form)) != form:
+    if "".join(_FORMATS.findall(form)) != form or "%S%S" in form:  # SSSS are the seconds of a day
         raise Unsupported(f"the format {form!r} is not supported", hint=_HOW)
     return exp.TimeToStr(this=node.this.copy(), format=exp.Literal.string(form.replace('"', "")))
+
+
+def _shown_as(node: exp.Expr) -> exp.Expr:
+    """to_char, of whose Mon and Dy the parser makes other things."""
+    form = _text(node.args.get("format"))
+    return _formatted(node, form and _SHORT.sub(lambda found: _NAMES.get(found[0], found[0]), form))
 
 
 def _named(form: str) -> Callable[[exp.Expr], exp.Expr]:
@@ -146,7 +155,7 @@ def _matched(node: exp.Expr) -> None:
 def _similar(node: exp.Expr) -> exp.Expr:
     """text SIMILAR TO 'pattern': all of the text."""
     wanted = _text(node.expression)
-    if wanted is None or any(sign in wanted for sign in ".^$\\"):
+    if wanted is None or any(sign in wanted for sign in ".^$\\") or ("[" in wanted and any(s in wanted for s in "%_")):
         raise Unsupported(f"{shown(node)} is not supported", hint="text ~ 'pattern' is, with a constant pattern")
     pattern = f"^(?:{wanted.replace('%', '.*').replace('_', '.')})$"
     check_pattern(pattern, shown(node))
@@ -304,7 +313,7 @@ _NODES: dict[type[exp.Expr], Callable[..., exp.Expr | None]] = {
     exp.Radians: _times(math.pi / 180),
     exp.Degrees: _times(180 / math.pi),
     exp.Concat: _joined,
-    exp.TimeToStr: _formatted,
+    exp.TimeToStr: _shown_as,
     exp.Dayname: _named("%A"),
     exp.Monthname: _named("%B"),
     exp.RegexpLike: _matched,
