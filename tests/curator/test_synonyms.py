@@ -24,7 +24,8 @@ SELECT count(*) FROM visits WHERE diagnosis SIMILAR TO 'd(1|2)%';
 SELECT count(*) FROM visits WHERE right(diagnosis, 1) = '5' AND starts_with(ward, 'w') AND contains(region, 'o');
 SELECT concat(region, '-', ward) AS k, count(*) FROM visits GROUP BY k ORDER BY k;
 SELECT to_char(day, 'YYYY-MM') AS m, count(*) FROM visits GROUP BY m ORDER BY m;
-SELECT to_char(day, 'Mon "Dy"') AS m, count(*) FROM visits GROUP BY m ORDER BY m;
+SELECT to_char(day, 'Mon') AS m, count(*) FROM visits GROUP BY m ORDER BY m;
+SELECT to_char(day, 'Dy') AS m, count(*) FROM visits GROUP BY m ORDER BY m;
 SELECT to_char(taken, 'MM "m"') AS m, count(*) FROM labs GROUP BY m ORDER BY m;
 SELECT dayname(day) AS d, count(*) FROM visits GROUP BY d ORDER BY d;
 SELECT year(day), dayofweek(day), count(*) FROM visits GROUP BY 1, 2 ORDER BY 1, 2;
@@ -69,7 +70,8 @@ WORDS = {
 }
 DUCKDB = (
     (r"to_char\((\w+), 'YYYY-MM'\)", r"strftime(\1, '%Y-%m')"),
-    (r"to_char\((\w+), 'Mon "Dy"'\)", r"strftime(\1, '%b Dy')"),
+    (r"to_char\((\w+), 'Mon'\)", r"strftime(\1, '%b')"),
+    (r"to_char\((\w+), 'Dy'\)", r"strftime(\1, '%a')"),
     (r"to_char\((\w+), 'MM \"m\"'\)", r"strftime(\1, '%m m')"),
     (r"!~ '5\$'", "NOT LIKE '%5'"),
     (r"(\w+) ~\* '([^']*)'", r"regexp_matches(\1, '\2', 'i')"),

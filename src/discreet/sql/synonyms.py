@@ -1,8 +1,8 @@
 """Synonyms: what people write in more than one way, put in the words that the planner knows.
 
 They are other spellings, and no new meanings: a question and its rewriting have the same answer, row by row, but for
-the last digit of LOG, a quotient of two logarithms. Nothing is written twice that the question wrote once, but for short
-constants, so that what is nested does not grow.
+the last digit of LOG, a quotient of two logarithms. Nothing is written twice that the question wrote once, but for
+short constants, so that what is nested does not grow.
 """
 
 from __future__ import annotations
