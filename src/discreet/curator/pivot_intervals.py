@@ -9,9 +9,11 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 
+from discreet.curator.arc_reach import Arc, Still, Turning, reach
 from discreet.curator.formula import (
     Constant,
     Formula,
@@ -30,11 +32,14 @@ from discreet.curator.formula import (
     times,
 )
 from discreet.curator.ratio_intervals import Fieller
-from discreet.mechanisms.noise_sums import SURE, Additive, Sums, sums_of
+from discreet.mechanisms.noise_sums import SURE, Additive, Sums, bar, smooth, sums_of
 
 _BESIDE = Fraction(1, 6)  # of what may go wrong: that a number beside the pivot is not where it is taken to be
+_NEARER = 0.5, 0.8, 0.9, 0.95  # of where the end of a sum of two ratios was: where it is looked for next
+_FAR = 0.7  # how far noise may move a divisor, of itself, for directions to be told
 _CELLS, _WIDEST_CELL = 12, 0.04  # of what one divisor gained and the other lost
-_ROUNDS = 6  # in which the ends of a variance come nearer
+_APART = Fraction(1, 5)  # of that: for where either ratio is, the rest for how far its divisor may be moved
+_ROUNDS, _MEANS = 5, 10  # in which the ends of a variance come nearer, and parts of what its mean may be
 
 Numbers = Mapping[Leaf, int]
 Law = Callable[[Leaf], Additive]
@@ -56,8 +61,11 @@ class TwoRatios:
 
     def intervals(self, rows: Sequence[Numbers], law: Law, rare: Fraction) -> list[Maybe]:
         """One in each row; None where a divisor may be 0."""
+        sums = sums_of(tuple(map(law, self.leaves)), (1 - _BESIDE) * rare)
+        apart = set(self.one.leaves).isdisjoint(self.two.leaves)
+        if apart and not sums.short and self.one.leaves and self.two.leaves:
+            return self._by_arcs(rows, law, rare)
         beside = _BESIDE * rare / 3
-        sums = sums_of(tuple(map(law, self.leaves)), rare - 3 * beside)
         divisors = _test(Ratio(self.one.below, self.two.below), rows, law, beside)
         firsts, seconds = (_test(each, rows, law, beside) for each in (self.one, self.two))
         return [
@@ -65,6 +73,16 @@ class TwoRatios:
             if first is None or second is None or shift is None
             else self._interval(numbers, (first, second), shift, sums)
             for numbers, first, second, shift in zip(rows, firsts, seconds, divisors, strict=True)
+        ]
+
+    def _by_arcs(self, rows: Sequence[Numbers], law: Law, rare: Fraction) -> list[Maybe]:
+        """Of ratios without a common noise: both pivots together, whatever the true divisors' ratio is."""
+        beside = _BESIDE * rare / 2
+        known = [_test(each, rows, law, beside * _APART) for each in (self.one, self.two)]
+        scene = _Arcs.of(self, law, (1 - _BESIDE) * rare, beside * (1 - _APART))
+        return [
+            None if first is None or second is None else scene.interval(numbers, (first, second))
+            for numbers, first, second in zip(rows, *known, strict=True)
         ]
 
     def _interval(self, numbers: Numbers, known: tuple[Range, Range], shift: Range, sums: Sums) -> Range:
@@ -79,7 +97,7 @@ class TwoRatios:
             else:
                 own, other, slack = (1 / high, 1 / low), (1.0, 1.0), (1 - 1 / high, off[0])
             weights = self._weights(known, (float(n), float(m)), (own, other))
-            straight = sums.nearest(weights)
+            (straight,) = sums.nearest([weights])
             up = max(up, straight + slack[0] * max(0.0, slack[1][1]))
             down = max(down, straight + slack[0] * max(0.0, -slack[1][0]))
         up, down = min(up, off[0][1] + off[1][1]), min(down, -off[0][0] - off[1][0])
@@ -98,6 +116,103 @@ class TwoRatios:
                 ends = [ends[0] + min(part), ends[1] + max(part)]
             sizes.append(max(map(abs, ends)) * SURE)
         return sizes
+
+
+@dataclass(frozen=True)
+class _Arcs:
+    """What is known of two ratios without a common noise before a number is put in."""
+
+    ratios: tuple[Ratio, Ratio]
+    turning: tuple[tuple[Leaf, ...], tuple[Leaf, ...]]  # the noises of either divisor
+    sums: tuple[Sums | None, Sums | None]  # of these
+    still: Still  # the noises that are above alone
+    moves: tuple[float, float]  # how far noise moves either divisor at most
+    scales: tuple[float, float]  # of the noise that is above alone: public, and the measure of what is far
+    rare: Fraction
+
+    @classmethod
+    def of(cls, both: TwoRatios, law: Law, rare: Fraction, beside: Fraction) -> _Arcs:
+        one, two = (_Halves.of(each, law, rare) for each in (both.one, both.two))
+        scales = one.scale, two.scale
+        above = tuple(law(leaf) for half in (one, two) for leaf in half.above)
+        sizes = one.sizes, two.sizes
+        still = Still.of(sums_of(above, rare) if above else None, sizes)
+        moves = _moved(both.one.below, law, beside), _moved(both.two.below, law, beside)
+        return cls((both.one, both.two), (one.below, two.below), (one.sums, two.sums), still, moves, scales, rare)
+
+    def interval(self, numbers: Numbers, known: tuple[Range, Range]) -> Maybe:
+        """How far the sum may be off."""
+        values = [each.below.at(numbers) for each in self.ratios]
+        told = [each.above.at(numbers) / below for each, below in zip(self.ratios, values, strict=True)]
+        sizes = [abs(float(value)) for value in values]
+        least = [size / SURE - moved for size, moved in zip(sizes, self.moves, strict=True)]
+        if min(least) <= 0:
+            return None
+        off = [(float(seen - high), float(seen - low)) for seen, (low, high) in zip(told, known, strict=True)]
+        arc, times = self._seen(sizes, least), math.hypot(self.scales[0] / sizes[0], self.scales[1] / sizes[1])
+
+        def end(sign: int) -> float:
+            """On one side: where the sum is far off there, neither ratio is far off on the other."""
+            ranges = off if sign > 0 else [(-high, -low) for low, high in off]
+            most = ranges[0][1] + ranges[1][1]
+            for share in _NEARER:
+                least = most * share
+                one = self._turned(0, told[0], (max(ranges[0][0], least - ranges[1][1]), ranges[0][1]), sign)
+                two = self._turned(1, told[1], (max(ranges[1][0], least - ranges[0][1]), ranges[1][1]), sign)
+                most = min(most, max(least, reach(arc, self.still, one, two, float(self.rare)) * times))
+            return most
+
+        return told[0] + told[1] - Fraction(end(1) * SURE), told[0] + told[1] + Fraction(end(-1) * SURE)
+
+    def _turned(self, which: int, told: Fraction, off: tuple[float, float], sign: int) -> Turning:
+        """The noise of a divisor at the largest weights that it can have, where the ratio is off by so much."""
+        ratio, ends = self.ratios[which], [float(told) - sign * each for each in off]
+        slack = 1e-12 * max(map(abs, (*ends, *off)))
+        sizes = []
+        for leaf in self.turning[which]:
+            above, below = (float(line.weights.get(leaf, 0)) for line in (ratio.above, ratio.below))
+            size = max(abs(above - end * below) for end in ends) + slack * abs(below)
+            sizes.append(size * SURE / self.scales[which])
+        return Turning.of(self.sums[which], sizes)
+
+    def _seen(self, sizes: Sequence[float], least: Sequence[float]) -> Arc:
+        """For every ratio that the true divisors may have, the directions that may be seen."""
+        shifts = [moved / size for moved, size in zip(self.moves, least, strict=True)]
+        if max(shifts) > _FAR:
+            return 0.0, math.pi / 2
+        share = self.scales[1] / self.scales[0]
+        low = share * least[0] / (sizes[1] + self.moves[1]) * (1 - shifts[0]) / (1 + shifts[1])
+        high = share * (sizes[0] + self.moves[0]) / least[1] * (1 + shifts[0]) / (1 - shifts[1])
+        return math.atan(low / SURE), math.atan(high * SURE)
+
+
+@dataclass(frozen=True)
+class _Halves:
+    """The noises of one ratio: those of its divisor, and those that are above alone."""
+
+    ratio: Ratio
+    below: tuple[Leaf, ...]
+    above: tuple[Leaf, ...]
+    sums: Sums | None
+    scale: float
+
+    @classmethod
+    def of(cls, ratio: Ratio, law: Law, rare: Fraction) -> _Halves:
+        below = tuple(ratio.below.weights)
+        above = tuple(leaf for leaf in ratio.above.weights if leaf not in ratio.below.weights)
+        sums = sums_of(tuple(map(law, below)), rare) if below else None
+        parts = (float(ratio.above.weights[leaf]) * smooth(law(leaf))[0] for leaf in above)
+        return cls(ratio, below, above, sums, math.hypot(*parts) or 1.0)
+
+    @property
+    def sizes(self) -> tuple[float, ...]:
+        """The weights of those that are above alone, in their scale."""
+        return tuple(abs(float(self.ratio.above.weights[leaf])) / self.scale for leaf in self.above)
+
+
+def _moved(line: Linear, law: Law, rare: Fraction) -> float:
+    """How far noise moves a linear number, but for this probability."""
+    return float(bar(tuple((law(leaf), weight) for leaf, weight in line.weights.items()), rare)) * SURE
 
 
 @dataclass(frozen=True)
@@ -127,31 +242,33 @@ class VariancePivot:
         return [None if one is None else times(one, (self.factor, self.factor)) for one in squares]
 
     def _interval(self, numbers: Numbers, mean: Range, sums: Sums) -> Maybe:
-        """S − C²/N + (C − N·mean)²/N − B·v is noise alone at the true mean and variance."""
+        """S − C²/N + (C − N·mean)²/N − B·v is noise alone at the true mean and variance: for every mean by itself."""
         count, centred, divisor = (line.at(numbers) for line in (self.count, self.centred, self.divisor))
-        if count <= 0:
+        slopes = [float(self.divisor.weights.get(leaf, 0)) for leaf in self.leaves]
+        sure = float(divisor) / SURE - _reached(slopes, sums)
+        if count <= 0 or sure <= 0:
             return None
-        left, far = self.square.at(numbers) - centred**2 / count, max(abs(end - centred / count) for end in mean)
-        more, ends, at = count * far**2, (float(mean[0]), float(mean[1])), left / divisor if divisor else Fraction(0)
-        bases = [
-            sum(abs(w) * a for w, a in zip(weights, sums.reaches, strict=True)) * SURE
-            for weights in (
-                self._weights(ends, (0.0, 0.0)),
-                [abs(float(self.divisor.weights.get(i, 0))) for i in self.leaves],
-            )
-        ]
-        sure = float(divisor) / SURE - bases[1]
-        if sure <= 0:
-            return None
-        most = (float(abs(left) + more) + bases[0]) / sure * SURE
-        low, high = -most, most
+        exact, middle, below = self.square.at(numbers) - centred**2 / count, centred / count, float(divisor)
+        at, cells = float(exact / divisor), _parts(mean, middle, 1 if sums.short else _MEANS)
+        squares = [(float(count * near**2) / below, float(count * far**2) / below) for _, near, far in cells]
+        ends = (float(mean[0]), float(mean[1]))
+        most = abs(at) + (squares[0][1] + squares[-1][1]) * below / sure
+        most = (most * below / sure + _reached(self._weights(ends, (0.0, 0.0)), sums) / sure) * SURE
+        low, high = [-most] * len(cells), [most] * len(cells)
         for _ in range(_ROUNDS):
-            high = min(high, float((left + more + self._far(sums, ends, (float(at), high))) / divisor))
-            low = max(low, float((left - self._far(sums, ends, (low, float(at)))) / divisor))
-        return Fraction(min(low, float(at))), Fraction(max(high, float(at)))
-
-    def _far(self, sums: Sums, mean: tuple[float, float], variance: tuple[float, float]) -> Fraction:
-        return Fraction(sums.nearest(self._weights(mean, variance)) * SURE)
+            upward = [self._weights(means, (at, up)) for (means, _, _), up in zip(cells, high, strict=True)]
+            downward = [
+                self._weights(means, (down, at + near * SURE))
+                for (means, _, _), down, (near, _) in zip(cells, low, squares, strict=True)
+            ]
+            reached = [each / below * SURE for each in sums.nearest(upward + downward)]
+            rest = zip(high, low, squares, reached[: len(cells)], reached[len(cells) :], strict=True)
+            moved = [
+                (min(up, at + far * SURE + above), max(down, at + near / SURE - under))
+                for up, down, (near, far), above, under in rest
+            ]
+            high, low = [up for up, _ in moved], [down for _, down in moved]
+        return Fraction(min(*low, at)), Fraction(max(*high, at))
 
     def _weights(self, mean: tuple[float, float], variance: tuple[float, float]) -> list[float]:
         """The largest weight that each noise can have, for means and variances between these."""
@@ -168,6 +285,22 @@ class VariancePivot:
             ]
             sizes.append(max(abs(sum(map(min, parts))), abs(sum(map(max, parts)))) * SURE)
         return sizes
+
+
+def _reached(weights: Sequence[float], sums: Sums) -> float:
+    """How far a sum reaches if every noise reaches as far as it can."""
+    return sum(abs(w) * a for w, a in zip(weights, sums.reaches, strict=True)) * SURE
+
+
+def _parts(mean: Range, middle: Fraction, many: int) -> list[tuple[tuple[float, float], Fraction, Fraction]]:
+    """The means in so many equal cells, and how far those in each are from the middle, at least and at most."""
+    edges = [mean[0] + (mean[1] - mean[0]) * i / many for i in range(many + 1)]
+    cells = []
+    for low, high in pairwise(edges):
+        off = sorted((abs(low - middle), abs(high - middle)))
+        near = Fraction(0) if low <= middle <= high else off[0]
+        cells.append(((math.nextafter(float(low), -math.inf), math.nextafter(float(high), math.inf)), near, off[1]))
+    return cells
 
 
 def pivotal(formula: Formula) -> TwoRatios | VariancePivot | None:
