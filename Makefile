@@ -85,7 +85,7 @@ bench: setup
 # Each peer library lives in its own environment, with whatever versions it wants; beside OpenDP and pure-ldp there is
 # also discreet, so that both can be timed in one process. pure-ldp does not declare all that it imports. Tumult needs
 # Java. One that does not install is left out.
-PEERS := opendp smartnoise-sql pipeline-dp tmlt.analytics pure-ldp interpret-core dpmm
+PEERS := opendp smartnoise-sql pipeline-dp tmlt.analytics pure-ldp interpret-core dpmm jax-privacy
 WANTS.opendp := -e . numpy 'opendp[polars]'
 WANTS.smartnoise-sql := smartnoise-sql duckdb
 WANTS.pipeline-dp := pipeline-dp duckdb pyarrow

@@ -14,9 +14,10 @@ from covering import Coverage
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from doubles import Seeded
 
-from discreet.aggregate import GaussianShares, MaskedSum, Member, Outbox, Shares, added_up
+from discreet.aggregate import GaussianShares, Hello, MaskedSum, Member, Outbox, Shares, added_up
+from discreet.aggregate.masked_round import _stream
 from discreet.aggregate.masked_sum import MODULUS
-from discreet.aggregate.shamir import PRIME, joined, split
+from discreet.aggregate.shamir import PRIME, WIDTH, joined, split
 from discreet.errors import Refusal
 from discreet.ledger.signed_head import public_part
 from discreet.noise import SECURE
@@ -267,3 +268,19 @@ def test_a_stranger_takes_no_part_and_an_epoch_there_is_not_has_no_round(tmp_pat
         Member(TASK, 3, KEYS[0], Outbox(tmp_path)).hello()
     with pytest.raises(Refusal, match="from 0 to 100"):
         TASK.noise.number(101)
+
+
+def test_a_key_that_somebody_else_says_for_his_own_takes_no_mask_off(tmp_path: Path) -> None:
+    """Person 0 repeats 2's key of masks: 1 adds the mask with 2 and takes that with 0 away. They must not cancel."""
+    task = MaskedSum("three", PEOPLE[:3], 100, HALF, 3, 1, 3)
+    people = [Member(task, 0, KEYS[place], Outbox(tmp_path / str(place))) for place in range(3)]
+    hellos = {place: one.hello() for place, one in enumerate(people)}
+    copied = task.statement("hello", 0, masks=hellos[2].masks, boxes=hellos[0].boxes)
+    hellos[0] = Hello(hellos[2].masks, hellos[0].boxes, KEYS[0].sign(copied).hex())
+    boxes = {place: people[place].boxes(hellos) for place in (1, 2)}
+    people[0]._hellos = hellos
+    box = people[0]._box(0, 1).encrypt(bytes(12), bytes(2 * WIDTH), None)
+    (number,) = people[1].upload(50, {0: box, 2: boxes[2][1]}).numbers
+    own = int(_stream(people[1]._seed, 1)[0])  # what the others tell of whoever survived
+    seen = (number - own + MODULUS // 2) % MODULUS - MODULUS // 2
+    assert abs(seen) >> task.noise.places > 1 << 24  # a mask is so small once in 2^38

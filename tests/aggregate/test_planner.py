@@ -11,7 +11,7 @@ from aggregate.test_block_tree import simulated
 from scipy import stats
 
 from discreet.aggregate import TreeSum, plan
-from discreet.aggregate.scheme_comparison import curator_deviation, local_deviation
+from discreet.aggregate.scheme_comparison import crowd_epsilon, curator_deviation, local_deviation
 from discreet.errors import Refusal
 from discreet.privacy import Approximate, Concentrated
 from discreet.privacy.calibrate import concentrated_for
@@ -35,8 +35,9 @@ def runs_of(scheme: str, people: int, failures: int) -> float:
     if scheme in ("gaussian", "masked"):
         each = math.sqrt(1 / (2 * rho * live))  # noise is measured for the fewest survivors, and all are honest
         return float(random.normal(0, each, (runs, live)).sum(1).std())
-    if scheme == "local":
-        truth = math.e / (1 + math.e)
+    if scheme in ("local", "shuffled"):
+        own = math.exp(1 if scheme == "local" else crowd_epsilon(live, Fraction(1), DELTA))
+        truth = own / (1 + own)
         ones = random.binomial(live // 2, truth, runs) + random.binomial(live - live // 2, 1 - truth, runs)
         return float(((ones - live * (1 - truth)) / (2 * truth - 1)).std())
     price = Approximate(1, DELTA) if scheme == "tree" else Concentrated(concentrated_for(1, DELTA).rho)
@@ -45,11 +46,34 @@ def runs_of(scheme: str, people: int, failures: int) -> float:
 
 @pytest.mark.parametrize(("people", "failures"), [(64, 0), (100, 5), pytest.param(200, 60, marks=pytest.mark.slow)])
 def test_forecasts_are_those_of_simulation_and_the_choice_is_the_best(people: int, failures: int) -> None:
-    forecasts = [one for one in plan(people, failures, 1, DELTA) if one.deviation is not None]
+    forecasts = [one for one in plan(people, failures, 1, DELTA, mixer=True) if one.deviation is not None]
     seen = {one.scheme: runs_of(one.scheme, people, failures) for one in forecasts}
     for one in forecasts:
         assert seen[one.scheme] == pytest.approx(one.deviation, rel=0.12)
     assert seen[forecasts[0].scheme] <= 1.1 * min(seen.values())
+
+
+def leaked(people: int, own: float, epsilon: float) -> float:
+    """The δ that the number of ones among randomized bits has, at the worst answers of all others, by adding up."""
+    truth = math.exp(own) / (1 + math.exp(own))
+    worst = 0.0
+    for ones in range(people):
+        others = np.convolve(
+            stats.binom.pmf(range(ones + 1), ones, truth),
+            stats.binom.pmf(range(people - ones), people - 1 - ones, 1 - truth),
+        )
+        one, none = (np.convolve(others, law) for law in ([1 - truth, truth], [truth, 1 - truth]))
+        for here, there in ((one, none), (none, one)):
+            worst = max(worst, float(np.maximum(0, here - math.exp(epsilon) * there).sum()))
+    return worst
+
+
+@pytest.mark.parametrize("people", [40, pytest.param(200, marks=pytest.mark.slow)])
+def test_bits_that_are_mixed_keep_the_promise_and_hardly_more(people: int) -> None:
+    own = float(crowd_epsilon(people, Fraction(1), DELTA))
+    assert own > 1
+    assert leaked(people, own, 1) <= DELTA < leaked(people, own + 0.5, 1)
+    assert crowd_epsilon(1, Fraction(1), DELTA) == 1
 
 
 def test_failures_end_what_needs_everybody() -> None:

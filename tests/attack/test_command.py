@@ -66,9 +66,22 @@ def test_members_are_named_by_exact_means(tmp_path: Path) -> None:
     assert all(float(str(row["ceiling of area"])) == pytest.approx(0.5 + 2000**-0.5 / 4) for row in rows[4:])
 
 
+def test_a_curator_answers_means_that_tell_members_from_nobody(tmp_path: Path) -> None:
+    rows = told(tmp_path, "member", "--n", "60", "--columns", "40")
+    assert [row["answers"] for row in rows[6:]] == ["curator", "curator"]
+    for row in rows[6:]:
+        assert float(str(row["area"])) < 0.5 + 6 * 0.054  # six standard errors of an area with 60 on either side
+        assert float(str(row["ceiling of area"])) == pytest.approx(0.5 + 40**-0.5 / 4)
+
+
 def test_rows_without_names_get_them_back(tmp_path: Path) -> None:
     rows = told(tmp_path, "link", "--n", "200")
-    exact, coarse, rated, half, absent = ((row["named rightly"], row["named wrongly"]) for row in rows)
+    assert [row["published"] for row in rows[5:]] == ["search logs", "travels"]
+    exact, coarse, rated, half, absent, searched, travelled = (
+        (row["named rightly"], row["named wrongly"]) for row in rows
+    )
+    assert float(str(searched[0])) > 0.85
+    assert float(str(travelled[0])) > 0.85
     assert float(str(exact[0])) > 0.95
     assert float(str(coarse[0])) < 0.5
     assert float(str(rated[0])) > 0.85

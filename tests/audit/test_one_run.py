@@ -74,6 +74,25 @@ def test_more_right_guesses_prove_more_and_more_delta_proves_less(guesses: int, 
         assert one_run_chance(right, guesses, 50, bounds[0] + Fraction(1, 1000), Fraction(0)) > ALPHA
 
 
+def greedy(right: int, many: int, delta: float, epsilon: float) -> float:
+    """The tail, and what the budget lifts, the cheapest outcomes first: in floats, by another library."""
+    q, short = 1 / (1 + math.exp(-epsilon)), np.arange(1, right + 1)
+    law = stats.binom.pmf(right - short, many, q)
+    paid = np.cumsum(short * law)
+    whole = int(np.searchsorted(paid, many * delta / 2))
+    rest = many * delta / 2 - (paid[whole - 1] if whole else 0)
+    lifted = float(law[:whole].sum()) + (rest / short[whole] if whole < right else 0)
+    return float(stats.binom.sf(right - 1, many, q)) + lifted
+
+
+@pytest.mark.parametrize("epsilon", [1, 3, 5])
+def test_far_beyond_the_mean_the_chance_is_still_at_least_what_the_budget_lifts(epsilon: int) -> None:
+    many = 20_000
+    found = float(one_run_chance(many, many, many, Fraction(epsilon), Fraction("0.001")))
+    meant = greedy(many, many, 0.001, epsilon)
+    assert 0 < meant <= found <= 2 * meant
+
+
 @pytest.mark.parametrize(
     ("right", "delta"),
     [
@@ -86,19 +105,10 @@ def test_a_million_canaries_are_bounded_as_scipy_says(right: int, delta: float) 
     many = 10**6
     proven = float(one_run_bound(right, many, many, str(delta)))
 
-    def chance(epsilon: float) -> float:
-        q, short = 1 / (1 + math.exp(-epsilon)), np.arange(1, right + 1)
-        law = stats.binom.pmf(right - short, many, q)
-        paid = np.cumsum(short * law)
-        whole = int(np.searchsorted(paid, many * delta / 2))
-        rest = many * delta / 2 - (paid[whole - 1] if whole else 0)
-        lifted = float(law[:whole].sum()) + (rest / short[whole] if whole < right else 0)
-        return float(stats.binom.sf(right - 1, many, q)) + lifted
-
     assert proven > 0
-    assert chance(proven - 1e-5) <= float(ALPHA)
+    assert greedy(right, many, delta, proven - 1e-5) <= float(ALPHA)
     slack = 0.001 if right < many else 0.02  # what is far beyond the mean is bounded with a little given away
-    assert chance(proven + slack) > float(ALPHA)
+    assert greedy(right, many, delta, proven + slack) > float(ALPHA)
 
 
 def test_no_private_channel_is_guessed_more_often_than_the_proof_says() -> None:

@@ -19,8 +19,9 @@ WITHOUT_DATA = {  # they do something and say so in a sentence, or what they pri
     "demo", "init", "serve", "add", "update", "remove", "lift", "retire", "user add", "user revoke",
     "ledger verify", "ledger head", "ledger export", "ledger prove", "ledger extends", "ledger check",
     "ledger adopt", "ledger upgrade", "ledger witness add", "ledger witness remove",
-    "survey new", "survey invite", "survey close", "survey forget", "session close", "stream close", "sum demo",
-    "sum new", "sum invite", "sum start", "sum close", "sum join", "sum send",
+    "survey new", "survey invite", "survey close", "survey forget", "session close", "stream close", "release link",
+    "sum demo", "sum new", "sum invite", "sum start", "sum close", "sum join", "sum send",
+    "visitors new", "visitors push", "visitors refresh", "visitors close",
 }  # fmt: skip
 
 

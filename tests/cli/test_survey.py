@@ -84,7 +84,7 @@ def test_every_invitation_is_a_link_of_its_own(folder: Path) -> None:
 def test_a_survey_that_asks_for_texts_is_read_with_candidates(folder: Path) -> None:
     shape = ("--epsilon", "20", "--bits", "16", "--cohorts", "4", "--minimum", "50")
     made = discreet(folder, "survey", "new", "Which animal?", "--texts", *shape, "--site", "https://example.org/")
-    name = made.stdout.strip().removeprefix("https://example.org/survey/v1/")
+    name = made.stdout.strip().removeprefix("https://example.org/survey/")
     assert "however often a person reports the same text" in made.stderr
     collector = Collector(folder / "discreet-home")
     task = collector.task(name)

@@ -17,7 +17,7 @@ from server.served import Server, served
 from discreet.curator.custody import Custody
 
 WIDE: ViewportSize = {"width": 1280, "height": 800}
-PLACES = ("/ask", "/budget", "/history", "/releases", "/surveys", "/data", "/ledger", "/promise")
+PLACES = ("/ask", "/budget", "/history", "/releases", "/surveys", "/data", "/ledger", "/promise", "/why")
 
 _profiles: dict[tuple[str, str], tuple[BrowserContext, Page | None]] = {}
 

@@ -35,3 +35,20 @@ def test_a_model_is_trained_with_its_price_before_and_listed_like_any_release(tm
         with pytest.raises(Refusal) as raised:
             quoted(desk, HOME, replace(plan, parts=wrong), PriceWish())
         assert raised.value.field == where
+
+
+def test_parameters_of_a_model_are_listed_with_it_and_filled_in_as_one_text(tmp_path: Path) -> None:
+    desk = Desk(clinic.home(tmp_path / "home", epsilon=3, delta="1e-6"))
+    parts = {"estimator": "random-forest-classifier", "label": "urgent", "parameters": "trees=7, max_depth=2"}
+    plan = ReleaseDraft("visits", ("cost", "urgent"), "model", max_rows="3", parts=parts)
+    assert plan.options["estimator"].choices is not None
+    listed = plan.options["estimator"].choices(None)
+    assert listed["random-forest-classifier"] == "random-forest-classifier (trees=20, max_depth=9, cuts=15)"
+    assert "alpha=none" in listed["logistic-regression"]
+    quote = quoted(desk, HOME, plan, PriceWish(price=Fraction(1, 2)))
+    assert quote.order.wish.parameters == {"trees": 7, "max_depth": 2}  # type: ignore[attr-defined]
+    release = desk.release(HOME, desk.published(HOME, quote.order).entry)
+    assert len(release.model.trees) <= 7  # type: ignore[attr-defined]
+    for wrong in ("trees", "trees=", "trees=1, trees=2", "trees=0", "leaves=3", "=7"):
+        with pytest.raises(Refusal):
+            quoted(desk, HOME, replace(plan, parts={**parts, "parameters": wrong}), PriceWish())

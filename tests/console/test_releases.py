@@ -78,6 +78,14 @@ def test_only_what_is_declared_can_be_chosen_and_the_others_say_why() -> None:
     assert found["day"].refused == "Neither bounds nor keys are declared."
 
 
+def test_of_synthetic_rows_keys_of_text_are_found_unless_something_else_is_said() -> None:
+    found = {each.name: each for each in choices(clinic.schema().table("visits"), "synthetic")}
+    assert [name for name, each in found.items() if each.usual == "found"] == ["diagnosis"]
+    assert found["patient"].refused == "It says whose a row is."
+    assert found["region"].usual == ""
+    assert [each.usual for each in choices(clinic.schema().table("visits"), "marginals")] == [""] * len(found)
+
+
 def test_a_plan_says_what_a_wish_says() -> None:
     plan = ReleaseDraft(
         "visits", ("region", "urgent"), "marginals", {"cost": "7"}, "who comes", "4", {"ways": "1", "delta": "1e-9"}

@@ -159,10 +159,10 @@ SELECT count(*) FROM visits v JOIN staff s ON v.patient = s.member;
 SELECT count(*) FROM visits WHERE patient IN (SELECT member FROM staff);
 SELECT count(*) FROM visits v JOIN sensors s ON v.patient = s.room;
 SELECT count(*) FROM (SELECT patient FROM visits UNION ALL SELECT member FROM staff) t;
--- cost without a bound: regexp|repeat|range|generate|unnest|similar|function|~
-SELECT count(*) FROM visits WHERE regexp_matches(diagnosis, '(a+)+$');
+-- cost without a bound: pattern|repeat|range|generate|unnest|similar|function|~
+SELECT count(*) FROM visits WHERE regexp_matches(diagnosis, '(a{9}){9}$');
 SELECT sum(length(repeat(diagnosis, 1000000))) FROM visits;
-SELECT count(*) FROM visits, generate_series(1, 100) g;
+SELECT count(*) FROM visits, generate_series(1, 100000) g;
 SELECT count(*) FROM visits, unnest([1, 2, 3]) u;
 -- names that are not there: nothing|unknown|no (table|column)|nope|ambiguous|region
 SELECT count(*) FROM nope;
@@ -303,11 +303,14 @@ EVERYDAY = (
     [
         ("SELECT string_agg(diagnosis, ', ') FROM visits", "string_agg is not supported"),
         ("SELECT String_Agg (diagnosis, ', ') FROM visits", "String_Agg is not supported"),
-        ("SELECT count(*) FROM generate_series(1, 3)", "generate_series is not supported"),
+        ("SELECT count(*) FROM generate_subscripts(1, 3)", "generate_subscripts"),
         ("SELECT corr(age, weight) OVER () FROM patients", "corr is not supported"),
         ("SELECT upper(initcap(region)), count(*) FROM visits GROUP BY 1", "initcap is not supported"),
-        ("SELECT count(*) FROM visits WHERE lower(region) ~ 'a'", "lower(region) ~ 'a' is not supported"),
-        ("SELECT count(*) FROM visits WHERE day > current_date", "CURRENT_DATE is not supported"),
+        (
+            "SELECT count(*) FROM visits WHERE lower(region) ~ diagnosis",
+            "lower(region) ~ diagnosis: the pattern must be",
+        ),
+        ("SELECT count(*) FROM visits WHERE day > current_time", "CURRENT_TIME is not supported"),
         ("TRUNCATE visits", "only SELECT is answered here, got TRUNCATE"),
         ("SELECT avg(Exp( weight )) FROM patients", "Exp( weight ) has no bounds"),
         ("SELECT sum(CAST(diagnosis AS INT)) FROM visits", "CAST(diagnosis AS INT) has no bounds"),
@@ -349,7 +352,6 @@ def test_bounds_are_never_made_up(home: Path) -> None:
             "SELECT region, urgent, count(*) FROM visits GROUP BY region, urgent ORDER BY 3",
         ),
         ("SELECT sum(urgent) FROM visits", "SELECT sum(CASE WHEN urgent THEN 1 ELSE 0 END) FROM visits"),
-        ("SELECT approx_count_distinct(region) FROM visits", "SELECT COUNT(DISTINCT region) FROM visits"),
     ],
 )
 def test_a_repair_asks_for_the_same(home: Path, sql: str, repair: str) -> None:

@@ -62,6 +62,7 @@ DOINGS: dict[str, Doing] = {
     "run_quoted": lambda desk, who: desk.run_quoted(who, MEAN),
     "sessions": lambda desk, who: desk.sessions(who),
     "streams": lambda desk, who: desk.streams(who),
+    "visitors": lambda desk, who: desk.visitors(who),
 }
 
 

@@ -54,6 +54,7 @@ DRAWN = {
     "LowRank",
     "OfForest",
     "OfTree",
+    "RandomForestRegressor",
     "DecisionTreeRegressor",
 }  # by coins, at any price
 DECLARED = ("check_supervised_y_no_nan", "check_estimators_empty_data_messages")

@@ -16,7 +16,7 @@ from commandline import discreet as command
 from learn.examples import HUGE
 
 import discreet as dp
-from discreet.learn import LeastSquares, LinearModel, LinearRegression, ModelRelease, SearchedModel
+from discreet.learn import LeastSquares, LinearClassifier, LinearModel, LinearRegression, ModelRelease, SearchedModel
 from discreet.learn.prediction_rows import features_of
 from discreet.privacy import Approximate
 from discreet.release.folder import checked, read
@@ -201,3 +201,17 @@ def test_rows_to_predict_for_have_numbers_in_columns_of_these_names() -> None:
     for names, said in ((("a", "c"), "no column"), (("b",), "no numbers")):
         with pytest.raises(dp.Refusal, match=said):
             features_of(table, names)
+
+
+def test_coefficients_are_drawn_the_largest_first() -> None:
+    """With their numbers, and a sentence that says what they are of and that no error is known."""
+    [drawn] = LinearModel(("small", "large"), (0.25, -3.0), 7.0).pictures()
+    for picture in (drawn.wide, drawn.narrow):
+        assert picture.index("large") < picture.index("small")
+        assert "0.25" in picture
+        assert "−3" in picture or "-3" in picture
+    assert "not known" in drawn.note
+    several = LinearClassifier(("a",), ("x", "y", "z"), ((1.0,), (2.0,), (3.0,)), (0.0, 0.0, 0.0)).pictures()
+    assert [each.title for each in several] == ["Coefficients of x", "Coefficients of y", "Coefficients of z"]
+    [two] = LinearClassifier(("a",), ("x", "y"), ((0.0,),), (0.0,), chances=False).pictures()
+    assert (two.title, "score" in two.wide) == ("Coefficients of y", True)

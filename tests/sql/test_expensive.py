@@ -112,6 +112,7 @@ LONGEST = "a" * LONGEST_PATTERN
         "diagnosis LIKE region", "diagnosis ILIKE '%' || region", "diagnosis NOT LIKE lower(diagnosis)",
         f"diagnosis LIKE '{LONGEST}a'", f"diagnosis ILIKE '%{LONGEST}'", "position(region IN diagnosis) > 0",
         f"position('{LONGEST}a' IN diagnosis) = 1", "trim(diagnosis, region) = ''", f"trim(diagnosis, '{LONGEST}b') = ''",
+        "diagnosis ~ region", f"diagnosis ~* '{LONGEST}a'",
         "diagnosis LIKE CASE WHEN urgent THEN '%a%' ELSE '%b%' END",
     ],
 )  # fmt: skip
@@ -125,15 +126,14 @@ def test_no_row_says_what_is_looked_for(test: str) -> None:
     [
         f"diagnosis LIKE '{LONGEST}'", "diagnosis LIKE '%a_b%'", "diagnosis ILIKE NULL", "trim(diagnosis) = 'a'",
         "trim(diagnosis, ' x') = 'a'", "position('a' IN diagnosis) > 0", "diagnosis NOT LIKE ''",
+        "diagnosis ~ '^a.*(b|c)+$'", "diagnosis SIMILAR TO 'a%'", "regexp_matches(diagnosis, '[^a]')",
     ],
 )  # fmt: skip
 def test_what_a_question_writes_is_looked_for(test: str) -> None:
     assert question(f"SELECT count(*) FROM visits WHERE {test}", clinic.schema()).parts
 
 
-@pytest.mark.parametrize(
-    "function", ["repeat", "replace", "lpad", "rpad", "reverse", "regexp_replace", "string_agg", "concat"]
-)
+@pytest.mark.parametrize("function", ["repeat", "replace", "lpad", "rpad", "reverse", "regexp_replace", "string_agg"])
 def test_no_function_makes_long_texts_of_short_ones(function: str) -> None:
     with pytest.raises(Refusal):
         question(f"SELECT count(*) FROM visits WHERE {function}(diagnosis, 'a', 'bb') = 'x'", clinic.schema())

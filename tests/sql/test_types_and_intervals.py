@@ -20,9 +20,7 @@ def _parsed(sql: str) -> exp.Expr:
     return parsed(sql, Schema({"visits": VISITS}))
 
 
-@pytest.mark.parametrize(
-    "words", ["cost::numeric(10,1)", "CAST(cost AS decimal(10, 2))", "id::varchar(3)", "avg(cost)::numeric(4)"]
-)
+@pytest.mark.parametrize("words", ["id::varchar(3)", "CAST(moment AS timestamp(3))", "id::char(4)"])
 def test_a_length_of_a_type_is_refused_in_the_words_that_were_typed(words: str) -> None:
     with pytest.raises(Refusal, match="a type has no lengths here") as refused:
         _parsed(f"SELECT {words} FROM visits")

@@ -14,6 +14,7 @@ from discreet.stream import (
     SquareRootCounter,
     Stream,
     TreeCounter,
+    Visitors,
 )
 
 EXAMPLES: dict[str, tuple[Any, ...]] = {
@@ -23,6 +24,10 @@ EXAMPLES: dict[str, tuple[Any, ...]] = {
     "pan-private-distinct": (PanPrivateDistinct(Fraction(1), Fraction(1, 2), 3),),
     "pan-private-density": (PanPrivateDensity(Fraction(1), Fraction(1, 2), 3, sample=2),),
     "pan-private-visits": (PanPrivateVisits(Fraction(1), Fraction(1, 2), 2, most=2),),
+    "visitors": (
+        Visitors(PanPrivateDistinct(Fraction(1), Fraction(1, 2), 3)),
+        Visitors(PanPrivateVisits(Fraction(1), Fraction(1, 2), 2, most=2)),
+    ),
     "stream": (
         Stream(TreeCounter.of(1, 3, 2), ("a", "b"), 2),
         Stream(TreeCounter.of(2, 2), owned=False),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from discreet.errors import Refusal
 from discreet.interval import exp
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import Pure
-from discreet.stream import PanPrivateVisits
+from discreet.stream import PanPrivateDistinct, PanPrivateVisits
 from discreet.stream.pan_private import Visits
 
 ONE = PanPrivateVisits(Fraction(1), Fraction(1, 2), 2, most=3)
@@ -120,6 +121,29 @@ def test_estimates_are_unbiased_and_within_their_errors(refreshed: int) -> None:
         assert abs(off.mean()) <= 7 * off.std() / math.sqrt(len(off))
         assert (np.abs(off) <= counter.error(weights, "0.95", refreshed)).sum() >= binom.ppf(1e-10, len(off), 0.95)
         assert counter.error(weights, "0.95", refreshed) < 8 * off.std()
+
+
+def follows(drawn: list[int], scale: float) -> bool:
+    """Whether numbers have the discrete Laplace law: Dvoretzky, Kiefer & Wolfowitz, false alarm 1e-9."""
+    q = math.exp(-1 / scale)
+    law = {n: 1 - q ** (n + 1) / (1 + q) if n >= 0 else q**-n / (1 + q) for n in range(-30, 31)}
+    gap = max(abs(sum(each <= n for each in drawn) / len(drawn) - chance) for n, chance in law.items())
+    return gap <= math.sqrt(math.log(2 / 1e-9) / (2 * len(drawn)))
+
+
+@pytest.mark.parametrize(("kind", "scale"), [(PanPrivateVisits, 4), (PanPrivateDistinct, 2)])
+def test_the_noise_of_answers_follows_its_law_and_no_other(kind: Any, scale: int) -> None:  # noqa: ANN401
+    """Of a memory without lies, at ε = 1/2 an answer."""
+    more = {"most": 3} if kind is PanPrivateVisits else {}
+    counter, rng = kind(Fraction(40), Fraction(1, 2), 6, **more), Seeded(9)
+    memory = counter.start(rng)
+    drawn: list[int] = []
+    for _ in range(600):
+        told = counter.told(memory, rng)
+        drawn += [round(each) for each in (told[1:] if isinstance(told, tuple) else (told,))]
+    assert follows(drawn, scale)
+    assert not follows(drawn, scale / 2)
+    assert not follows(drawn, scale * 2)
 
 
 def test_odd_parameters_are_refused() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from discreet.privacy import Replace
 from discreet.validity import (
+    AdaptiveCounts,
     BinomialTest,
     ChiSquareTest,
     Ladder,
@@ -20,6 +21,10 @@ from discreet.validity import (
 ONE, HALF, TWO = Fraction(1), Fraction(1, 2), Fraction(2)
 
 EXAMPLES: dict[str, list[Any]] = {
+    "adaptive-counts": [
+        AdaptiveCounts(HALF, 50, 3),
+        AdaptiveCounts(HALF, 50, 3, 2, Fraction(1, 10**6), neighbours=Replace()),
+    ],
     "binomial-test": [
         BinomialTest("smokes", "yes", HALF, 2, ONE),
         BinomialTest("smokes", "yes", HALF, 2, ONE, Fraction(1, 100), "two-sided", neighbours=Replace()),

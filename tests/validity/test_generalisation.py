@@ -61,6 +61,16 @@ def test_a_delta_that_tells_the_row_attains_the_bound_on_average() -> None:
     assert float(in_expectation(of(0, delta))) == delta
 
 
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 0.05), (1, 0.2)])
+def test_choosing_a_subset_and_now_and_then_telling_the_row_comes_near_the_bound(epsilon: float, delta: float) -> None:
+    values, odds = 1000, math.exp(epsilon)  # one row, uniform: a set of k is said, or with probability δ the row itself
+    k = round(values / (1 + math.exp(epsilon / 2)))
+    gap = (1 - delta) * (k * odds / (k * odds + values - k) - k / values) + delta * (1 - 1 / values)
+    bound = float(in_expectation(of(epsilon, delta)))
+    assert gap <= bound
+    assert gap > bound - delta * math.tanh(epsilon / 4) - 0.002
+
+
 def test_added_and_removed_rows_count_double_and_other_measures_are_read() -> None:
     assert in_expectation(Guarantee(Pure("0.5"), AddRemove())) == in_expectation(pure(1))
     total_variation = 2 * stats.norm.cdf(0.5) - 1
@@ -94,7 +104,7 @@ def chosen(epsilon: float, rows: int, columns: int, runs: int, seed: int) -> np.
 
 def test_means_of_chosen_columns_stay_within_what_is_said() -> None:
     runs, rows, epsilon = 2000, 400, 0.6
-    means = chosen(epsilon, rows, 1000, runs, 1) / rows
+    means = chosen(epsilon, rows, 300, runs, 1) / rows
     assert means.mean() - 0.5 <= float(in_expectation(pure(epsilon))) + 4 / math.sqrt(rows * runs)
     for confidence in (0.5, 0.95):
         bound = float(on_the_sample(pure(epsilon), rows, confidence))
@@ -106,7 +116,7 @@ def test_means_of_chosen_columns_stay_within_what_is_said() -> None:
 
 def test_p_values_of_chosen_tests_hold_their_level_once_corrected_and_not_before() -> None:
     runs, rows, epsilon = 2000, 400, 0.2
-    counts = chosen(epsilon, rows, 1000, runs, 2)
+    counts = chosen(epsilon, rows, 300, runs, 2)
     p_values = stats.binom.sf(counts - 1, rows, 0.5)
     corrected = {p: float(after_selection(max(p, 1e-300), pure(epsilon), rows)) for p in set(p_values.tolist())}
     for level in (0.05, 0.3):
@@ -157,6 +167,27 @@ def test_splitting_gives_each_question_rows_of_its_own() -> None:
     assert float(splitting(1000, 10)) == pytest.approx(math.sqrt(math.log(2 * 10 / 0.05) / 200))
     assert splitting(5, 10) == 1
     assert float(asked_beforehand(1000, 10)) == pytest.approx(math.sqrt(math.log(400) / 2000))
+
+
+def test_answers_from_fresh_rows_are_covered_whoever_chooses_the_questions() -> None:
+    """Of each part of the rows another column is asked about, chosen by the sign of the last answer's error."""
+    rng, runs, rows, questions = np.random.default_rng(4), 2000, 200, 4
+    for confidence in (0.5, 0.9):
+        bound, chance = float(splitting(rows, questions, confidence)), np.full(runs, 0.5)
+        held, nearer = np.ones((2, runs), dtype=bool)
+        for _ in range(questions):
+            told = rng.binomial(rows // questions, chance) / (rows // questions)
+            held &= abs(told - chance) <= bound
+            nearer &= abs(told - chance) <= bound / 2
+            chance = np.where(told > chance, 0.4, 0.5)
+        assert not Coverage(int(held.sum()), runs).refuted(confidence)
+        assert Coverage(int(nearer.sum()), runs).refuted(confidence)
+
+
+def test_means_that_were_chosen_beforehand_are_covered() -> None:
+    means = np.random.default_rng(5).binomial(100, 0.5, size=(2000, 10)) / 100
+    held = int(np.sum(np.all(abs(means - 0.5) <= float(asked_beforehand(100, 10, 0.9)), axis=1)))
+    assert not Coverage(held, 2000).refuted(0.9)
 
 
 @pytest.mark.parametrize(

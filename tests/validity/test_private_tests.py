@@ -67,7 +67,7 @@ def test_a_share_is_tested_at_its_level_and_exactly_so() -> None:
 @pytest.mark.parametrize("alternative", ["less", pytest.param("two-sided", marks=pytest.mark.slow)])
 def test_the_other_sides(alternative: str) -> None:
     test = BinomialTest("smokes", "yes", Fraction(3, 10), 40, EPSILON, alternative=alternative)
-    assert holds_its_level(p_values(test, lambda rng: smokers(0.3, 40, rng), 200, 3))
+    assert holds_its_level(p_values(test, lambda rng: smokers(0.3, 40, rng), 100, 3))
     assert np.mean(p_values(test, lambda rng: smokers(0.0, 40, rng), 40, 4) <= 0.1) > 0.8
 
 
@@ -87,18 +87,18 @@ def table(chances: NDArray[np.float64], people: int, rng: np.random.Generator) -
     [(100, "0.5"), pytest.param(2000, "0.1", marks=pytest.mark.slow), pytest.param(2000, "1", marks=pytest.mark.slow)],
 )
 def test_independence_is_tested_at_its_level_with_noise_that_matters(people: int, epsilon: str) -> None:
-    test = ChiSquareTest(("smokes", "group"), Fraction(epsilon), draws=199)
+    test = ChiSquareTest(("smokes", "group"), Fraction(epsilon), draws=99)
     rng, noise = np.random.default_rng(people), Seeded(7)
-    chances = np.outer([0.7, 0.3], [0.2, 0.5, 0.3])
+    chances, runs = np.outer([0.7, 0.3], [0.2, 0.5, 0.3]), 200 if people == 100 else 400
 
     def p_of(chances: NDArray[np.float64]) -> float:
         lap = rng.laplace(0, float(test.scale), chances.shape).round()
         return test.judged(table(chances, people, rng) + lap, noise).p_value
 
-    assert holds_its_level([p_of(chances) for _ in range(400)])
+    assert holds_its_level([p_of(chances) for _ in range(runs)])
     naive = [  # the usual test, on the noisy table: what goes wrong without the noise in the null
         stats.chi2.sf(_pearson(table(chances, people, rng) + rng.laplace(0, float(test.scale), (2, 3)).round()), 2)
-        for _ in range(400)
+        for _ in range(runs)
     ]
     if epsilon != "1":
         assert not holds_its_level(naive)
@@ -114,7 +114,7 @@ def _pearson(table: NDArray[np.float64]) -> float:
 
 def test_shares_are_tested_at_their_level() -> None:
     test = ChiSquareTest(("smokes",), Fraction(1, 5), (Fraction(1, 4), Fraction(3, 4)), 199)
-    assert holds_its_level(p_values(test, lambda rng: smokers(0.25, 300, rng), 300, 5))
+    assert holds_its_level(p_values(test, lambda rng: smokers(0.25, 300, rng), 150, 5))
     assert np.mean(p_values(test, lambda rng: smokers(0.5, 300, rng), 20, 6) <= 0.05) > 0.9
 
 
@@ -166,7 +166,7 @@ def test_blocks_without_spread_or_with_one_group_say_nothing() -> None:
 @pytest.mark.parametrize("share", [0.02, 0.4])
 def test_intervals_for_shares_cover(share: float, neighbours: AddRemove | Replace) -> None:
     asked = PopulationShare("smokes", "yes", EPSILON, Fraction(8, 10), neighbours=neighbours)
-    rng, noise, runs = np.random.default_rng(12), Seeded(12), 300
+    rng, noise, runs = np.random.default_rng(12), Seeded(12), 150
     told = [asked(smokers(share, 80, rng), rng=noise) for _ in range(runs)]
     assert not Coverage(sum(each.low <= share <= each.high for each in told), runs).refuted(0.8)
     assert all(each.low <= each.estimate <= each.high for each in told)
@@ -176,7 +176,7 @@ def test_intervals_for_shares_cover(share: float, neighbours: AddRemove | Replac
 @pytest.mark.parametrize("law", ["coins", "uniform"])
 def test_intervals_for_means_cover(law: str) -> None:
     asked = PopulationMean("cost", EPSILON, Fraction(8, 10))
-    rng, noise, runs = np.random.default_rng(13), Seeded(13), 300
+    rng, noise, runs = np.random.default_rng(13), Seeded(13), 150
 
     def drawn() -> Frame:
         values = 10.0 * (rng.random(80) < 0.2) if law == "coins" else 10 * rng.random(80)

@@ -61,7 +61,7 @@ def test_a_delta_is_for_comparisons_and_has_its_range() -> None:
 
 def test_numbers_differ_by_no_more_than_their_share_of_the_price() -> None:
     """At the worst pair, counts of numbers that were said in many runs against the geometric ratio."""
-    holdout, runs = Thresholdout(Fraction(2), 4, 20, hard=1), 8000
+    holdout, runs = Thresholdout(Fraction(2), 4, 20, hard=1), 6000
     rng = Seeded(3)
     said = [holdout([Guessed(20, -(10**6))], rng=rng)[0].number for _ in range(runs)]
     ratio = exp(-float(1 / holdout.number_scale))  # of Pr[v − d] to Pr[v − d + 1]; what is beyond 20 is brought there

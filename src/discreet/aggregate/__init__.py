@@ -14,6 +14,8 @@ from discreet.aggregate.cancelling_keys import public_key as public_key
 from discreet.aggregate.diluted_noise import DilutedGeometric as DilutedGeometric
 from discreet.aggregate.durable_aggregator import Station as Station
 from discreet.aggregate.durable_aggregator import uploaded as uploaded
+from discreet.aggregate.federated import ClippedGrid as ClippedGrid
+from discreet.aggregate.federated import LogisticDescent as LogisticDescent
 from discreet.aggregate.gaussian_shares import GaussianShares as GaussianShares
 from discreet.aggregate.masked_round import Hello as Hello
 from discreet.aggregate.masked_round import Member as Member
@@ -21,6 +23,7 @@ from discreet.aggregate.masked_round import Shares as Shares
 from discreet.aggregate.masked_round import Upload as Upload
 from discreet.aggregate.masked_round import added_up as added_up
 from discreet.aggregate.masked_sum import MaskedSum as MaskedSum
+from discreet.aggregate.rehearsal import rehearsed as rehearsed
 from discreet.aggregate.scheme_comparison import Forecast as Forecast
 from discreet.aggregate.scheme_comparison import plan as plan
 from discreet.aggregate.sent_epochs import Outbox as Outbox

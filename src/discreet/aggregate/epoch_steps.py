@@ -30,7 +30,7 @@ class Late(Refusal):
     """A message for a step that is over, or that has not begun; or another than the one that was sent before."""
 
     def __init__(self) -> None:
-        super().__init__("it is not the time for this message", hint="ask how the sum stands; nothing was kept")
+        super().__init__("it is not the time for this message", hint="ask how the sum stands; nothing new was kept")
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""A round of a masked sum: what each person sends in its four steps, and how the aggregator adds up.
+"""A round of a masked sum: what each person sends in its five steps, and how the aggregator adds up.
 
 hello      two public keys of this epoch, signed
 boxes      for every other person, sealed: shares of the secret of one's masks and of the seed of one's own mask
@@ -120,7 +120,8 @@ class Member:
             self._held[other] = _unpaired(self._opened(other, content))
         total = _words(self.task.noise.numbers(value, rng=self.rng)) + _stream(self._seed, self.task.width)
         for other in boxes:
-            mask = _mask(self._masks, self._hellos[other].masks, self.epoch, self.task.width)
+            between = self.place, other
+            mask = _mask(self._masks, self._hellos[other].masks, self.epoch, between, self.task.width)
             total = total + mask if self.place < other else total - mask
         self.outbox.unsent(self.epoch)
         self.outbox.keep(self.epoch, total.astype(">u8").tobytes())
@@ -206,7 +207,7 @@ def added_up(
         if public_key(key).hex() != hellos[failed].masks:
             raise Refusal(f"the shares of person {failed} do not fit together", hint="somebody told a wrong one")
         for place in uploads:
-            mask = _mask(key, hellos[place].masks, epoch, task.width)
+            mask = _mask(key, hellos[place].masks, epoch, (place, failed), task.width)
             total = total - mask if place < failed else total + mask
     return tuple(total.tolist())
 
@@ -215,9 +216,13 @@ def _words(numbers: Iterable[int]) -> Words:
     return np.array([number % MODULUS for number in numbers], dtype=np.uint64)
 
 
-def _mask(own: X25519PrivateKey, other: str, epoch: int, width: int) -> Words:
-    """What two people share: 64 bits of AES in counter mode for each number."""
-    return _stream(_derived(own, other, _MASK + epoch.to_bytes(8, "big")), width)
+def _mask(own: X25519PrivateKey, other: str, epoch: int, between: tuple[int, int], width: int) -> Words:
+    """What two people share: 64 bits of AES in counter mode for each number.
+
+    Their places are in its name. Else who says somebody else's key for his own makes two masks equal, and they cancel.
+    """
+    name = _MASK + b"".join(number.to_bytes(8, "big") for number in (epoch, *sorted(between)))
+    return _stream(_derived(own, other, name), width)
 
 
 def _stream(key: bytes, width: int) -> Words:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
 
 from discreet.aggregate.block_tree import TreeSum
 from discreet.aggregate.diluted_noise import DilutedGeometric, honest_of
 from discreet.aggregate.gaussian_shares import GaussianShares
 from discreet.errors import Refusal
 from discreet.exact import Number, count, exact, positive
-from discreet.privacy import Approximate, Concentrated
+from discreet.privacy import Approximate, Concentrated, Guarantee, Pure, Replace, shuffled
 from discreet.privacy.calibrate import concentrated_for
 
 _GROUP = 1024  # people of a masked sum: with more, everybody makes several groups
 _ALL = 1 << 12
+_FINEST, _LARGEST = 32, 16  # steps of 1 in ε, and by how much it may be larger than that of the crowd
 
 
 @dataclass(frozen=True)
@@ -34,12 +37,14 @@ def plan(  # noqa: PLR0913  # what an error depends on
     *,
     limit: int = 1,
     honest: Number = 1,
+    mixer: bool = False,
 ) -> tuple[Forecast, ...]:
     """What each scheme's sum is off by, the best first, then those that cannot be used.
 
     `failures` people fail at random and are not in the sum; `honest` is the share of people who do not work with the
     aggregator, failing or not. All schemes have the same ε and δ for one epoch. `local` needs no cryptography and
-    nobody's honesty; `curator` is somebody whom all trust, as a yardstick.
+    nobody's honesty; `shuffled`, with a `mixer`, is the same bits mixed by somebody who is trusted with that, and takes
+    a second to compute.
     """
     count(people, "people", least=2)
     if not 0 <= count(failures, "failures", least=0) < people:
@@ -64,6 +69,8 @@ def plan(  # noqa: PLR0913  # what an error depends on
         Forecast("tree-gaussian", finer.expected(people, failures)),
         Forecast("local", local_deviation(people - failures, epsilon, limit)),
     ]
+    if mixer:
+        found.append(_shuffled(people, failures, honest_of(people, share), price, limit))
     return tuple(sorted(found, key=lambda one: math.inf if one.deviation is None else one.deviation))
 
 
@@ -76,6 +83,33 @@ def local_deviation(people: int, epsilon: Number, limit: int = 1) -> float:
     spread = 1 / math.tanh(float(positive(epsilon, "epsilon")) / 2)
     centre = 1.0 if limit == 1 else 0.0
     return limit * math.sqrt(people * (spread**2 - centre)) / 2
+
+
+def _shuffled(people: int, failures: int, honest: int, price: Approximate, limit: int) -> Forecast:
+    """Randomized response with coins that are honester, as they hide among those of the honest who did not fail."""
+    crowd = honest - failures
+    if crowd < 1:
+        return Forecast("shuffled", None, "all who are honest may fail")
+    own = crowd_epsilon(crowd, price.epsilon, price.delta)
+    remark = f"each at epsilon {float(own):g}; trusts who mixes the reports"
+    return Forecast("shuffled", local_deviation(people - failures, own, limit), remark)
+
+
+@lru_cache(maxsize=256)
+def crowd_epsilon(honest: int, epsilon: Fraction, delta: Fraction) -> Fraction:
+    """The largest ε, in steps of 1/32, of randomized bits that among so many honest ones are (epsilon, delta)-private.
+
+    By the bound for binary response of docs/proofs/shuffle.md; never less than epsilon, which needs no crowd.
+    """
+    least, most = 0, _FINEST * _LARGEST
+    while most - least > 1:
+        middle = (least + most) // 2
+        bit = Guarantee(Pure(epsilon + Fraction(middle, _FINEST)), Replace())
+        if shuffled(bit, honest, delta=delta, randomizer="binary").loss.epsilon <= epsilon:
+            least = middle
+        else:
+            most = middle
+    return epsilon + Fraction(least, _FINEST)
 
 
 def curator_deviation(epsilon: Number, limit: int = 1) -> float:

@@ -1,7 +1,7 @@
 """Aggregator of masked sums that may be killed at any moment: who joined, whose turn it is, and what was added up.
 
 Nobody has to trust it with a number. What it says was said is signed by whoever said it, so all that it can do is to
-leave people out, or to make an epoch fail.
+leave people out, to make an epoch fail, to tell a wrong sum, or to write keys of its own among those of the people.
 """
 
 from __future__ import annotations
@@ -65,8 +65,9 @@ class SumStanding:
 class SumAggregator:
     """The sums of a home. Every method may be called from any thread.
 
-    Guarantee: what a person sent is on the disk before there is an answer; the same bytes may come again, and others of
-        that person in that step are refused. A step that is over stays over, whatever stops in between.
+    Guarantee: what a person sent is on the disk before there is an answer; until the epoch is over the same bytes may
+        come again, and others of that person in that step are refused. A step that is over stays over, whatever stops
+        in between.
     Proof: a message, the end of a step and the sum of an epoch are each one transaction, with synchronous=FULL.
     """
 

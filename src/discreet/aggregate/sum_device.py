@@ -1,7 +1,8 @@
 """Device of a person who takes part in masked sums: its key, what it told whom, and the steps of an epoch.
 
 What is lost to one collector is added up in zCDP over all its sums, whatever they are called, and a device refuses
-beyond its owner's limit. A collector is who holds its signing keys, which hand over to one another.
+beyond its owner's limit. A collector is who holds its signing keys, as far as they hand over to one another: who signs
+with a key that no other hands over to is another collector.
 """
 
 from __future__ import annotations
@@ -93,9 +94,10 @@ T = TypeVar("T")
 class SumDevice:
     """One person's part in the sums of whoever asks. Its folder is never copied to another device, nor put back.
 
-    Guarantee: in each epoch of a task one value leaves, masked and with noise, and to one collector no more is lost
-        than `most` says at each call: by whatever else the aggregator says, nothing. That is for tasks of whose people
-        no more work with the aggregator than the task says: who they are, the owner has to know.
+    Guarantee: in each epoch of a task one value leaves, masked and with noise, and to one collector no more rho is
+        lost than `most` says at each call, and 2^−128 of delta with each value: by whatever else the aggregator says,
+        nothing, as far as it can compute. That is for tasks of whose people no more work with the aggregator than the
+        task says: who they are, the owner has to know.
     Proof: that an epoch is spent is on the disk before its value leaves, in one row that is written once; prices of
         epochs have noise of their own, so they add up. The steps are those of `Member`, which checks signatures.
     """
@@ -172,7 +174,12 @@ class SumDevice:
 
         def said(step: int, content: bytes) -> Generator[str | None, None, Any]:
             body = Message(task.digest, epoch, step, place, content).signed(own)
-            yield from _patient(lambda: carrier.say(name, body))
+            try:
+                yield from _patient(lambda: carrier.say(name, body))
+            except Refusal:  # with the last word an epoch is over and forgotten: perhaps it was this one
+                now = yield from _patient(lambda: carrier.step(name, epoch, step, place))
+                if step != SHARES or not now.get("over"):
+                    raise
             yield STEPS[step]
             while True:
                 now = yield from _patient(lambda: carrier.step(name, epoch, step, place))

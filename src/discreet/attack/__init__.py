@@ -6,13 +6,16 @@ and what a promise of privacy lets anybody get at most. `difference` and `everyo
 `averaged` asks again and again, `exhausted` asks until nothing is left; `least_squares`, `linear_program` and
 `exhaustive` reconstruct secrets from counts (Dinur & Nissim 2003), and `scale_enough` says how much noise so many
 questions need; `homer` and `inner_product` tell members of a study by its means (Homer et al. 2008), and `joined` and
-`Scoreboard` give rows without names their names back (Narayanan & Shmatikov 2008). `blocks` rebuilds a census block.
+`Scoreboard` give rows without names their names back (Narayanan & Shmatikov 2008). `blocks` rebuilds a census block,
+and `nearest` one whose table is off.
 """
 
 from discreet.attack.attack_result import Outcome as Outcome
 from discreet.attack.attack_result import scored as scored
 from discreet.attack.census import Group as Group
 from discreet.attack.census import blocks as blocks
+from discreet.attack.census_search import Off as Off
+from discreet.attack.census_search import nearest as nearest
 from discreet.attack.difference import Average as Average
 from discreet.attack.difference import averaged as averaged
 from discreet.attack.difference import difference as difference

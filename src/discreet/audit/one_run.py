@@ -192,7 +192,7 @@ def _lifted(right: int, guesses: int, chance: Fraction, budget: Fraction) -> Fra
 
 def _from_afar(right: int, guesses: int, chance: Fraction, budget: Fraction) -> Fraction:
     """The same with the tail, of a v far beyond the mean: B/(J + 1) + Pr[W ≥ v − J], where J reaches to near it."""
-    near = ceil(guesses * chance) + 5 * isqrt(guesses)  # ten deviations or more
+    near = ceil(guesses * chance) + 10 * isqrt(ceil(guesses * chance * (1 - chance))) + 10  # about ten deviations
     if right <= near:
         return Fraction(1)
     return budget / (right - near + 1) + upper_tail(near, guesses, chance)

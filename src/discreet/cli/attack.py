@@ -36,6 +36,7 @@ _MEMBERS = ("answers", "attack", "members", "columns", "area", "members named", 
 _BLOCKS = ("published", "blocks that fit", "people known", "of")
 _LINKED = ("published", "known", "people", "named rightly", "named wrongly")
 _CELLS = 1 << 24  # of made-up genomes
+_ASKED = 64  # columns of genomes of which a curator is asked
 _AT_ONCE = 64  # sums in one question
 _AGAIN = 20  # times that the curator is asked the same
 _UNCOUNTED = 200  # times that a system is asked which draws anew and counts nothing
@@ -175,6 +176,9 @@ def member(
         ("to 5 %", np.round(sums / n * 20) / 20, None),
         ("noisy", noisy / n, most),
     ]
+    if columns <= _ASKED:
+        with busy("asking a curator"):
+            published.append(("curator", _means(inside, total), most))
     rows: list[Row] = []
     for answers, means, limit in published:
         for name, score in scores.items():
@@ -182,6 +186,26 @@ def member(
             cells = told.area, told.caught, told.alarmed, None if limit is None else nextafter(float(limit), 2)
             rows.append((answers, name, n, columns, *cells))
     _print(form, rows, _MEMBERS, 4)
+
+
+def _means(rows: NDArray[np.float64], epsilon: Fraction) -> NDArray[np.float64]:
+    """The means of the columns, by one question to a curator of these people, whose number is public."""
+    import numpy as np
+    import pyarrow as pa
+
+    from discreet.curator import Curator
+    from discreet.curator.custody import Custody, Declared, found_home
+
+    names = [f"c{column}" for column in range(rows.shape[1])]
+    table = pa.table(dict(zip(names, rows.T.astype(np.int64), strict=True)))
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder) / "home"
+        found_home(home, practice=True)
+        said = Declared(unit="row", epsilon=epsilon, relation="replace", bounds=dict.fromkeys(names, (0, 1)))
+        Custody(home).add("study", table, said)
+        sums = ", ".join(f"sum({name})" for name in names)
+        answer = Curator(home).query(f"SELECT {sums} FROM study", epsilon=epsilon)  # noqa: S608  # our own names
+    return np.array([float(str(cell)) for cell in answer.rows[0]]) / len(rows)
 
 
 def _genomes(n: int, columns: int) -> list[NDArray[np.float64]]:
@@ -212,14 +236,21 @@ def link(
     _home: NoHome = None,
     form: AsFormat = Format.table,
 ) -> None:
-    """Give rows without names their names back, by a join or by a few ratings as Narayanan and Shmatikov did."""
+    """Give rows without names their names back: by a join, by a few ratings, by searches, by where people were."""
+    from discreet.cli import search_and_travel
     from discreet.cli.film_viewers import attempts, viewers
 
     if not 10 <= n <= 4096:
         raise Refusal(f"--n takes a whole number from 10 to 4096, got {n}")
     rows: list[Row] = []
     with busy("linking"):
-        for published, known, people, named in attempts(viewers(n)):
+        found = [*attempts(viewers(n))]
+        for published, known, logs in (
+            ("search logs", "6 words, to a week", search_and_travel.searches(n)),
+            ("travels", "4 places, to an hour", search_and_travel.travels(n)),
+        ):
+            found.append((published, known, *search_and_travel.attempts(logs)))
+        for published, known, people, named in found:
             right = sum(row == person for row, person in zip(named, people, strict=True))
             wrong = sum(row is not None for row in named) - right
             rows.append((published, known, len(people), right / len(people), wrong / len(people)))

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from itertools import islice
 from pathlib import Path
 
 import pyarrow as pa
 
-from discreet.attack import Group, blocks
+from discreet.attack import Group, Off, blocks, nearest
+from discreet.attack.census import OLDEST
 from discreet.curator import Curator
 from discreet.curator.custody import Custody, Declared, found_home
 from discreet.errors import Refusal
@@ -34,14 +36,30 @@ TABLE = (  # groups of fewer than three are left out, as offices do
     Group({"married": True}, 4, 51, 216, youngest=15),
     Group({"female": True, "black": True}, 3, 36, 110),
 )
+_SHIFTS = (1, -1, 0, 1, 0, -1, 1)  # as if ages had been rounded
+_STARTS = 15  # of searches for the nearest block
 _MANY = 1000  # blocks that fit, after which nobody goes on counting
 
 
 def attempts(epsilon: Fraction) -> Iterator[tuple[str, int, int]]:
-    """What was published, how many blocks fit it, up to a thousand, and how many people stand in all of these."""
+    """What was published, how many blocks fit it, up to a thousand, and how many people stand in all of these.
+
+    Of the nearest one, which need not fit, how many people stand in it.
+    """
     yield "the table", *_fitting(TABLE)
     yield "without black women", *_fitting(TABLE[:-1])
-    yield "noisy, from a curator", *_fitting(tuple(_noisy(epsilon)))
+    shifted = tuple(replace(group, total=(group.total or 0) + off) for group, off in zip(TABLE, _SHIFTS, strict=True))
+    yield "totals off by one", *_fitting(shifted)
+    yield "totals off by one, nearest block", 1, _near(shifted, Off(total=1))
+    noisy = tuple(_noisy(epsilon))
+    yield "noisy, from a curator", *_fitting(noisy)
+    yield "noisy, nearest block", 1, _near(noisy, Off(1, OLDEST, OLDEST))
+
+
+def _near(table: tuple[Group, ...], off: Off) -> int:
+    """How many people of the block stand in the list that misses the table least."""
+    people = min(12, max(1, table[0].count))
+    return len(set(PEOPLE).intersection(nearest(table, NAMES, people, off, range(_STARTS))))
 
 
 def _fitting(table: tuple[Group, ...]) -> tuple[int, int]:

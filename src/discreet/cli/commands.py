@@ -39,6 +39,7 @@ COMMANDS = {
     "sum": "Sums that nobody can look into: ask, invite, start, join, send, read; and which scheme is best.",
     "session": "Many questions for one price: open an interactive mechanism, ask it, see what is left.",
     "stream": "Running counts while rows arrive: open a stream, push its steps, see what it counted.",
+    "visitors": "How many people came, and how often, from a memory that may be looked into.",
     "budget": "What is spent and what is left.",
     "lift": "Open a population again that went on hold.",
     "retire": "Close a population for good.",

@@ -90,10 +90,10 @@ def show(entry: Entry, *, confidence: Sure = "0.95", home: AtHome = HOME, form: 
 
 def _opened(home: Any, entry: int) -> OpenSession[Any]:  # noqa: ANN401  # a path; typer has read it
     from discreet.curator import Curator
-    from discreet.validity import Ladder, Thresholdout
+    from discreet.validity import AdaptiveCounts, Ladder, Thresholdout
 
     opened = Curator(home).paid_sessions().one(entry)
-    if not isinstance(opened.mechanism, (Ladder, Thresholdout)):
+    if not isinstance(opened.mechanism, (Ladder, Thresholdout, AdaptiveCounts)):
         raise Refusal(f"session {entry} is no holdout", hint="see discreet session show")
     return opened
 
@@ -104,7 +104,7 @@ def _print(opened: OpenSession[Any], confidence: str, form: Format, one: int | N
     every = claims(opened.mechanism, opened.answers, confidence)
     numbered = list(enumerate(zip(opened.answers, every, strict=True), start=1))
     chosen = numbered if one is None else numbered[one - 1 : one] if one > 0 else numbered[-1:]
-    rows = [(turn, answer.number, answer.hard, *_ends(claim)) for turn, (answer, claim) in chosen]
+    rows = [(turn, answer.number, claim.hard, *_ends(claim)) for turn, (answer, claim) in chosen]
     used = ", ".join(map(str, opened.status.used))
     if form is Format.json:
         told = [dict(zip(_HEAD, row, strict=True)) for row in rows]

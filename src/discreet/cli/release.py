@@ -18,7 +18,7 @@ from discreet.errors import Refusal
 
 if TYPE_CHECKING:
     from discreet.desk import PaidRelease
-    from discreet.release import Estimate, Kind, Release
+    from discreet.release import Estimate, Kind, Release, SyntheticRelease
     from discreet.release.release_kind import Option
 
 Source = Annotated[str, typer.Argument(metavar="TABLE", help="A table, or a SELECT of rows in quotes.")]
@@ -214,16 +214,7 @@ def draw(
     form: AsFormat = Format.table,
 ) -> None:
     """Draw more synthetic rows from the model of a release, or rows of some kind: free."""
-    from discreet.release import SyntheticRelease
-    from discreet.release.folder import read
-
-    with busy("reading"):
-        release, _ = read(folder)
-    if not isinstance(release, SyntheticRelease):
-        raise Refusal(
-            f"rows are drawn from a model, and {str(folder)!r} has a release of the kind {release.kind}",
-            hint="take a folder that discreet release synthetic wrote",
-        )
+    release = _model(folder)
     asked = {column: release.side(column).asked(text) for column, text in pairs(where, "which rows")}
     with busy("drawing"):
         drawn = release.draw(rows, where=asked)
@@ -234,6 +225,31 @@ def draw(
         typer.echo(f"written to {out}", err=True)
         return
     print_rows(form, drawn.column_names, [list(row.values()) for row in drawn.to_pylist()])
+
+
+@app.command()
+def link(
+    parents: Annotated[Path, typer.Argument(metavar="PARENTS", help="The folder of a release, one row each.")],
+    children: Annotated[Path, typer.Argument(metavar="CHILDREN", help="That of their rows joined with their own.")],
+    *,
+    count: Annotated[str, typer.Option(metavar="COLUMN", help="Which column says how many children a parent has.")],
+    key: Annotated[str, typer.Option(metavar="NAME", help="What the numbers of the parents are called.")] = "parent",
+    out: Annotated[Path, typer.Option(metavar="DIR", help="A new folder for both tables.")],
+    _home: NoHome = None,
+) -> None:
+    """Draw children for made-up parents from two releases of synthetic rows: free."""
+    from discreet.release import linked
+
+    both = _model(parents), _model(children)
+    with busy("drawing"):
+        made = linked(*both, count=count, key=key)
+    if out.exists():
+        raise Refusal(f"{str(out)!r} is there already", hint="name a folder that is new")
+    out.mkdir()
+    for name, table in (("parents", made.parents), ("children", made.children)):
+        for ending in ("parquet", "csv"):
+            write_rows(out / f"{name}.{ending}", table)
+    typer.echo(f"{made.parents.num_rows:,} parents and {made.children.num_rows:,} children in {out}")
 
 
 @app.command()
@@ -270,6 +286,21 @@ def report(
     durable.create(out, page(made).encode())
     print_rows(form, [*HEADS], lines_of(made), right=HEADS[1:])
     typer.echo(f"written to {out}", err=True)
+
+
+def _model(folder: Path) -> SyntheticRelease:
+    """The release of synthetic rows in a folder."""
+    from discreet.release import SyntheticRelease
+    from discreet.release.folder import read
+
+    with busy("reading"):
+        release, _ = read(folder)
+    if not isinstance(release, SyntheticRelease):
+        raise Refusal(
+            f"rows are drawn from a model, and {str(folder)!r} has a release of the kind {release.kind}",
+            hint="take a folder that discreet release synthetic wrote",
+        )
+    return release
 
 
 def _ends(estimate: Estimate) -> tuple[float | None, float | None]:

@@ -22,23 +22,32 @@ app = new_app()
 _WORDS = {
     "diluted": "needs everybody; a few add noise",
     "gaussian": "needs everybody; all add noise; cheapest over many epochs",
-    "masked": "four messages each; masks of people who fail come off",
+    "masked": "five messages each; masks of people who fail come off",
     "tree": "one message; a block of people is lost with each failure",
     "tree-gaussian": "the same, with Gaussian noise",
     "local": "randomized response: no cryptography, nobody needs to be honest",
+    "shuffled": "randomized bits that somebody mixes",
     "curator": "for comparison: somebody whom all trust",
 }
 
 
 @app.command()
-def demo(*, _home: NoHome = None) -> None:
+def demo(
+    *,
+    http: Annotated[
+        bool, typer.Option("--http", help="With a server and houses that are processes; a minute and more.")
+    ] = False,
+    _home: NoHome = None,
+) -> None:
     """A street of meters that this program makes up: sums are read, a second number is refused, two houses fail."""
     from tempfile import TemporaryDirectory
 
+    if http:
+        from discreet.cli.sum_demo import tour as over_http
     from discreet.aggregate.meter_demo import tour
 
     with TemporaryDirectory() as folder:
-        for line in tour(folder):
+        for line in over_http(Path(folder)) if http else tour(folder):
             typer.echo(line)
 
 
@@ -58,7 +67,7 @@ def plan(  # noqa: PLR0913  # one option for each thing that an error depends on
     from discreet.aggregate.scheme_comparison import Forecast, curator_deviation
     from discreet.aggregate.scheme_comparison import plan as forecasts
 
-    found = forecasts(people, failures, epsilon, delta, limit=limit, honest=honest)
+    found = forecasts(people, failures, epsilon, delta, limit=limit, honest=honest, mixer=True)
     rows: list[tuple[object, ...]] = [
         (one.scheme, _rounded(one, form), one.remark or _WORDS[one.scheme])
         for one in (*found, Forecast("curator", curator_deviation(epsilon, limit)))

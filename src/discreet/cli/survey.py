@@ -29,7 +29,7 @@ def new(  # noqa: PLR0913  # each is an option
     question: str,
     *,
     answer: Annotated[list[str] | None, option("TEXT", "An answer to choose from; give two or more.")] = None,
-    texts: Annotated[bool, typer.Option("--texts", help="People send any text, by RAPPOR, from a program.")] = False,
+    texts: Annotated[bool, typer.Option("--texts", help="People send any text, by RAPPOR.")] = False,
     bits: Annotated[int, option("N", "Bits of a text's Bloom filter.")] = 128,
     hashes: Annotated[int, option("N", "Hash functions of a filter.")] = 2,
     cohorts: Annotated[int, option("N", "Groups of people with functions of their own.")] = 64,

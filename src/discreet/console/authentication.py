@@ -19,7 +19,7 @@ from fastapi import FastAPI
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Match, Route, WebSocketRoute
 
-from discreet.console import downloads, headers, promise, sessions
+from discreet.console import downloads, headers, promise, sessions, why
 from discreet.console.headers import Message, Receive, Scope, Send
 from discreet.console.pages import ICON, PLACES, Host, Visit, in_force, known, static_address, static_files, static_text
 from discreet.console.sessions import BrowserSession, BrowserSessions, Sockets
@@ -83,7 +83,7 @@ class Gate:
     async def _page(self, scope: Scope, receive: Receive, send: Send) -> None:
         session = self._session(scope)
         if session is None:
-            if scope["path"] == promise.PATH:
+            if scope["path"] in {promise.PATH, why.PATH}:
                 await self._open(scope, receive, send)
             else:
                 await _to(f"/sign-in?next={quote(_asked_for(scope))}")(scope, receive, send)
@@ -101,16 +101,17 @@ class Gate:
         await stage.app(inner, receive, headers.with_headers(send, headers.headers(headers.drawn(nonce))))
 
     async def _open(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """The page that everybody may read: what is promised to the people whose data it is. It names no table."""
+        """The pages that everybody may read: what is promised to the people whose data it is, and why."""
+        if scope["path"] == why.PATH:
+            await _read(why.page(sessions.theme_of(scope)))(scope, receive, send)
+            return
         if time.monotonic() >= self._told[0]:
             try:
                 accounts = await self._host.call(HOME, scope["path"], lambda: self._desk.accounts(HOME), question=False)
                 self._told = time.monotonic() + _FRESH, promise.widest(accounts)
             except Refusal:
                 pass  # too much is going on: what was told before is told again
-        text = promise.page(sessions.theme_of(scope), self._told[1])
-        response = Response(text, media_type="text/html")
-        await response(scope, receive, headers.with_headers(send, headers.headers(headers.READ)))
+        await _read(promise.page(sessions.theme_of(scope), self._told[1]))(scope, receive, send)
 
     async def _file(self, scope: Scope, receive: Receive, send: Send) -> None:
         session, told = self._session(scope), {"status": 0}
@@ -291,6 +292,16 @@ class Gate:
 
 
 _PAGES = frozenset(place.path for place in PLACES)
+
+
+def _read(text: str) -> headers.App:
+    """A page to read: with our own files, and nothing written into it."""
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        response = Response(text, media_type="text/html")
+        await response(scope, receive, headers.with_headers(send, headers.headers(headers.READ)))
+
+    return answer
 
 
 def _revoked(desk: Desk, sessions: list[BrowserSession]) -> list[BrowserSession]:

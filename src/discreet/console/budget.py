@@ -10,8 +10,9 @@ from functools import partial
 
 from nicegui import ui
 
-from discreet.console import prices, streams, theme
+from discreet.console import holdouts, prices, streams, theme
 from discreet.console.history import PaidQuestion, grouped
+from discreet.console.holdouts import HoldoutRead
 from discreet.console.layout import page, styles, trouble
 from discreet.console.pages import Visit
 from discreet.console.prices import figure, moment
@@ -49,6 +50,7 @@ class _BudgetRead:
     usual: Mapping[str, BudgetLoss]  # what a question about a population costs if nobody names a price
     sessions: Sequence[SessionStatus]
     streams: Sequence[StreamRead]
+    holdouts: Sequence[HoldoutRead]
 
 
 @page("/budget")
@@ -85,7 +87,10 @@ async def budget(visit: Visit) -> None:
 
 def _seen(desk: Desk, who: Visitor) -> _BudgetRead:
     accounts, people, sessions = desk.accounts(who), desk.people(who), desk.sessions(who).all()
-    return _BudgetRead(accounts, people, desk.history(who), _usual(desk, who), sessions, streams.seen(desk, who))
+    proven = holdouts.seen(desk, who, sessions)
+    return _BudgetRead(
+        accounts, people, desk.history(who), _usual(desk, who), sessions, streams.seen(desk, who), proven
+    )
 
 
 def _usual(desk: Desk, who: Visitor) -> dict[str, BudgetLoss]:
@@ -125,6 +130,9 @@ def _population(name: str, seen: _BudgetRead, visit: Visit, lifted: Lifted) -> N
         ):
             _allowance(name, seen.people[0], seen.people[0].allowance)
         _sessions([each for each in seen.sessions if each.population == name])
+        for each in seen.holdouts:
+            if each.status.population == name:
+                holdouts.shown(each)
         _for_experts(account)
 
 

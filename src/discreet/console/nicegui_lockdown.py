@@ -20,7 +20,7 @@ from nicegui.client import templates
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
-from discreet.console import promise
+from discreet.console import promise, why
 from discreet.console.headers import App, Scope
 from discreet.console.pages import ICON, PLACES, Visit
 from discreet.console.sessions import LINES, BrowserSession
@@ -188,3 +188,4 @@ _set_up()
 for _place in PLACES:
     import_module(f"discreet.console{_place.path.replace('/', '.')}")
 promise.register()
+why.register()

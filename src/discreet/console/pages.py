@@ -58,6 +58,7 @@ PLACES = (
     Place("/data", "Data", "Data", "table_chart", custodian=True),
     Place("/ledger", "Ledger", "Ledger", "verified"),
     Place("/promise", "What is promised", "Promise", "shield"),
+    Place("/why", "Why noise", "Why", "help_outline"),
 )
 FIRST = PLACES[0]
 

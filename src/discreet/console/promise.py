@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from discreet.console.pages import Visit
 
 PATH = "/promise"
+TITLE = "What is promised"
 HIGHEST = 10  # the right end of the slider
 _USUAL = Fraction(1)  # what the slider shows where there is no budget yet
 _EXAMPLES = ("0.1", "0.5", "1", "2", "3", "5")
@@ -138,7 +139,7 @@ def page(theme: str, limits: list[Limit]) -> str:
     """The page for strangers."""
     style = f'<link rel="stylesheet" href="{static_address("console.css")}">'
     body = f'<p class="d-lead">{escape(LEAD)}</p>{text(limits)}'
-    return static_text("open.html").format(theme=theme, icon=ICON, links=style + links(), body=body)
+    return static_text("open.html").format(theme=theme, icon=ICON, links=style + links(), title=TITLE, body=body)
 
 
 def text(limits: list[Limit]) -> str:

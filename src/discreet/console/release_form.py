@@ -36,20 +36,24 @@ class ColumnChoice:
     name: str
     number: bool = False  # it is cut into bins
     refused: str = ""
+    usual: str = ""  # what is said of it at first
 
 
-def choices(table: Table) -> tuple[ColumnChoice, ...]:
-    """All columns of a table, in their order."""
-    return tuple(_choice(column, table) for column in table.columns)
+def choices(table: Table, kind: str = "") -> tuple[ColumnChoice, ...]:
+    """All columns of a table, in their order, for a kind of release."""
+    finds = bool(kind) and named(kind).wish.finds
+    return tuple(_choice(column, table, finds=finds) for column in table.columns)
 
 
-def _choice(column: Column, table: Table) -> ColumnChoice:
+def _choice(column: Column, table: Table, *, finds: bool) -> ColumnChoice:
     if column.keys or column.type is Type.BOOLEAN:
         return ColumnChoice(column.name)
     if column.line is not None:
         return ColumnChoice(column.name, number=True)
     if column.name == table.unit:
         return ColumnChoice(column.name, refused="It says whose a row is.")
+    if finds and column.type is Type.VARCHAR:
+        return ColumnChoice(column.name, number=True, usual="found")
     lacks = "Neither bounds nor keys are declared." if column.type.ordered else "Its keys are not declared."
     return ColumnChoice(column.name, refused=lacks)
 
@@ -97,7 +101,7 @@ class ReleaseDraft:
             raise Refusal(f"nothing longer than {_LONGEST} letters fits here")
         own: dict[str, Any] = {}
         for name, option in self.options.items():
-            if option.many:
+            if option.by_column:
                 own[name] = {column: self.by_column[column] for column in self.columns if self.by_column.get(column)}
             elif text := self.parts.get(name):
                 with about(name):
@@ -173,7 +177,7 @@ class ReleaseForm:
     def _draw(self) -> None:
         """The columns of the table, those that can be counted first."""
         table = self._tables[self.plan.table]
-        listed = sorted(choices(table)[:MOST], key=lambda each: bool(each.refused))
+        listed = sorted(choices(table, self.plan.kind)[:MOST], key=lambda each: bool(each.refused))
         self._columns.clear()
         self._column_notes: dict[str, ui.element] = {}
         self._column_fields: dict[str, ui.input] = {}
@@ -200,8 +204,11 @@ class ReleaseForm:
                     theme.tag("span", said).classes("d-muted d-small d-column-said")
             if choice.refused:
                 return
-            option = next((each for kind in kinds() for each in kind.wish.options().values() if each.many), Option())
-            own = ui.input(option.label, placeholder=option.usual).props("outlined dense debounce=250 maxlength=2000")
+            option = next(
+                (each for kind in kinds() for each in kind.wish.options().values() if each.by_column), Option()
+            )
+            own = ui.input(option.label, placeholder=option.usual, value=choice.usual)
+            own.props("outlined dense debounce=250 maxlength=2000")
             own.props("stack-label").classes("d-bins").tooltip(option.tip)
             own.props["aria-label"] = f"{option.label} of {choice.name}"
             own.set_visibility(False)
@@ -214,6 +221,9 @@ class ReleaseForm:
             wanted = getattr(event, "args", None) is True
             among = [column.name for column in table.columns]
             self.plan = self.plan.with_column(choice.name, wanted=wanted, among=among)
+            if choice.usual:
+                said = {choice.name: choice.usual, **self.plan.by_column}
+                self.plan = replace(self.plan, by_column=said)
             self._show_columns()
             await self._changed()
 
@@ -221,7 +231,7 @@ class ReleaseForm:
 
     def _show_columns(self) -> None:
         """What is said of single columns: of those that are chosen and are numbers, if this kind has that."""
-        many = any(option.many for option in self.plan.options.values())
+        many = any(option.by_column for option in self.plan.options.values())
         for name, own in self._column_fields.items():
             own.set_visibility(many and name in self.plan.columns)
 
@@ -249,7 +259,7 @@ class ReleaseForm:
             for name, option in self.plan.options.items():
                 if option.choices is not None:
                     self._choice(name, option)
-                elif not option.many:
+                elif not option.by_column:
                     self._text(name, option.label, option.usual)
         self._show_columns()
 
@@ -288,6 +298,10 @@ class ReleaseForm:
     async def _set(self, **parts: Any) -> None:  # noqa: ANN401  # fields of the plan
         before, self.plan = self.plan, replace(self.plan, **parts)
         if self.plan.kind != before.kind:
+            table = self._tables[self.plan.table]
+            if choices(table, self.plan.kind) != choices(table, before.kind):
+                self.plan = replace(self.plan, columns=(), by_column={})
+                self._draw()
             self._suit()
         if self.plan != before:
             await self._changed()

@@ -34,6 +34,7 @@ from discreet.privacy import Budget
 from discreet.sandbox import DIRECT, Sandbox
 from discreet.sql.owned_rows import Rows
 from discreet.sql.plan import Part, Question
+from discreet.sql.present_moment import bound
 from discreet.sql.relation_facts import shape
 
 T = TypeVar("T")
@@ -118,12 +119,12 @@ class Curator:
     @_asked_now
     def query(self, /, sql: str, **terms: Unpack[TermsGiven]) -> Answer:
         """The answer to a question. Spends its price, unless the same was answered before."""
-        return self._answer(sql, Terms.of(terms), self._store, SECURE)
+        return self._answer(bound(sql), Terms.of(terms), self._store, SECURE)
 
     @_asked_now
     def explain(self, /, sql: str, **terms: Unpack[TermsGiven]) -> Explanation:
         """What a question would cost and how exact it would be. Free, and the same for every database of a schema."""
-        asked = Terms.of(terms)
+        sql, asked = bound(sql), Terms.of(terms)
         question = self._question(sql, asked)
 
         def told(_: Allow) -> Explanation:
@@ -140,7 +141,7 @@ class Curator:
     @_asked_now
     def due(self, /, sql: str, **terms: Unpack[TermsGiven]) -> Due:
         """What would be charged for a question now. Of one in stages the whole price: its parts are known later."""
-        asked = Terms.of(terms)
+        sql, asked = bound(sql), Terms.of(terms)
         question = self._question(sql, asked)
         prices, population = self._priced(question.every_part, asked, question), self._population(question.every_part)
         if population is None:
@@ -151,7 +152,7 @@ class Curator:
     @_asked_now
     def describe(self, /, sql: str, **terms: Unpack[TermsGiven]) -> tuple[tuple[str, str], ...]:
         """The columns of an answer and their types, from the plan alone. Free."""
-        asked = Terms.of(terms)
+        sql, asked = bound(sql), Terms.of(terms)
         return self._uppers(sql, asked, self._question(sql, asked))[-1].columns
 
     def sibling(self, principal: str) -> Curator:

@@ -259,6 +259,8 @@ def _asked(what: Plain) -> str:
             return str(sql)
         case {"stream": str(name), "session": _}:
             return f"stream {name}"
+        case {"visitors": str(name), "session": _}:
+            return f"visitors {name}"
         case {"session": {"name": str(name)}}:
             return f"a session of {name}"
     return ""

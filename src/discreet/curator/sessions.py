@@ -24,7 +24,14 @@ from discreet.declared.table import Table
 from discreet.engines import DuckStore
 from discreet.errors import Refusal
 from discreet.ledger import Entry, Spend, SqliteLedger
-from discreet.ledger.entry import BudgetLoss, refuse_half_characters, session_population, session_question, stream_name
+from discreet.ledger.entry import (
+    BudgetLoss,
+    refuse_half_characters,
+    session_population,
+    session_question,
+    stream_name,
+    visitors_name,
+)
 from discreet.ledger.payment import silent
 from discreet.mechanisms import CellCount, Openable, Takes
 from discreet.mechanisms.registry import described
@@ -165,7 +172,9 @@ class Sessions:
     def _shown(self, paid: Entry) -> bool:
         """Whether an entry is a session's payment that this principal may look at."""
         spend, books = paid.event, self.ledger.books()
-        if not isinstance(spend, Spend) or session_population(spend.question) is None or stream_name(spend):
+        if not isinstance(spend, Spend) or session_population(spend.question) is None:
+            return False
+        if stream_name(spend) or visitors_name(spend):
             return False
         grant = books.grant(self.principal)
         custodian = grant is None or grant.role == "custodian"

@@ -124,6 +124,11 @@ def _canonical(name: str, kind: Type | None, keys: tuple[Key, ...]) -> tuple[Key
     return read
 
 
+def with_keys(column: Column, keys: Sequence[Key]) -> Column:
+    """The column with other keys."""
+    return Column(column.name, column.type, column.bounds, column.step, keys, column.description)
+
+
 def ends(column: Column) -> tuple[str, str] | None:
     """The bounds of a column, as they are written."""
     if column.bounds is None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from discreet.curator import Answer, Curator, Due, Explanation
 from discreet.curator.custody import Custody, Scram, matches, scram_of
 from discreet.curator.named_run import NamedRun, RunAnswer, RunQuote, answered_run, quoted_run
+from discreet.curator.paid_visitors import PaidVisitors
 from discreet.curator.purchase import PastPayment
 from discreet.curator.quote import Terms as Asked
 from discreet.curator.quote import given
@@ -222,6 +223,11 @@ class Desk:
         """The running counts that were opened, pushed and looked at in a visitor's name."""
         beside = self.sessions(visitor)
         return Streams(beside.ledger, beside.store, beside.principal)
+
+    def visitors(self, visitor: Visitor) -> PaidVisitors:
+        """The memories of who came, opened, pushed and looked at in a visitor's name."""
+        beside = self.sessions(visitor)
+        return PaidVisitors(beside.ledger, beside.store, beside.principal)
 
     # what is published ----------------------------------------------------------------------------------------------
 

@@ -77,7 +77,7 @@ class ReleaseOrder:
                     f"column {column!r} says who people are: a release of it would count each of them alone",
                     hint="publish something that people share",
                 )
-            if column in outline.facts:
+            if column in outline.facts and column not in self.wish.found:
                 fits(column, outline.facts[column])
         return publication(outline, self.wish)
 

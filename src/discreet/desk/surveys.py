@@ -292,11 +292,11 @@ def doubts(results: Results) -> list[str]:
 
 
 def path(task: Task, token: str = "") -> str:
-    """Where people answer, behind the address of the server: a page, or the document for a program that sends texts.
+    """Where people answer, behind the address of the server: a page, or the document where only programs send texts.
 
     The token stands where browsers send it to nobody.
     """
-    folder = "/survey/v1" if speaks_of_texts(task.client) else "/survey"
+    folder = "/survey/v1" if speaks_of_texts(task.client) and not isinstance(task.client, Rappor) else "/survey"
     return f"{folder}/{task.id}" + (f"#{token}" if token else "")
 
 

@@ -6,7 +6,7 @@ import math
 import secrets
 import weakref
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import duckdb
@@ -14,8 +14,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from discreet.declared.column import with_keys
 from discreet.declared.grid import Grid, whole
-from discreet.declared.group_key import Type, canonical
+from discreet.declared.group_key import Key, Type, canonical
 from discreet.declared.table import grid_of, keys_of, line_of
 from discreet.engines.duckdb import DuckStore
 from discreet.exact import Number, count
@@ -24,12 +25,24 @@ from discreet.mechanisms.private_rows import rate_of, sides, squares
 from discreet.noise import SECURE, Entropy, flips, permutation
 from discreet.noise.entropy import words
 from discreet.privacy import Neighbours
-from discreet.sql.cell_numbers import LIMB, BoundedRows, CutColumn, Keyed, Side, limbs, listed, multiplied, summed
+from discreet.sql.cell_numbers import (
+    LIMB,
+    BoundedRows,
+    CutColumn,
+    Keyed,
+    Side,
+    limbs,
+    listed,
+    multiplied,
+    summed,
+    units_by_value,
+)
 from discreet.sql.owned_rows import Rows
 from discreet.sql.relation_facts import shape
 from discreet.sql.render import UNIT, quoted
 
 _AT_ONCE = 1 << 16  # rows on their way between the engine and here
+_VALUES = (Type.VARCHAR, Type.BIGINT)  # types of values that are counted without being declared
 _KEY = "#key"  # no column of ours can be called so: where a row goes
 
 
@@ -93,6 +106,18 @@ class DuckRelation:
         counts = np.zeros(len(cuts.cuts) + 1, dtype=np.int64)
         counts[cells.column("k0").to_numpy()] = cells.column("n").to_numpy()
         return counts
+
+    def units(self, column: str, /) -> Mapping[Key, int]:
+        """The distinct units of each value of a column of text or whole numbers."""
+        with self.store.reading(self.tree) as (connection, salt, located):
+            text = units_by_value(self._source, column, located, salt)
+            found = connection.execute(text).fetchall() if self._kind(column) in _VALUES else []
+        return dict(found)
+
+    def keyed(self, keys: Mapping[str, Sequence[Key]], /) -> DuckRelation:
+        """The same rows, of which columns have these keys."""
+        schema = {name: with_keys(each, keys[name]) if name in keys else each for name, each in self.schema.items()}
+        return replace(self, schema=schema)
 
     def rows(self) -> Iterator[tuple[object, ...]]:
         """All rows, in an order that is drawn anew. The last resort."""

@@ -14,8 +14,12 @@ from scipy.special import expit, softmax
 from discreet.declared.group_key import Key
 from discreet.errors import Refusal
 from discreet.learn.design_matrix import FEATURE_BITS
+from discreet.learn.effect_picture import coefficients_picture
 from discreet.learn.model import numbers, weighed
 from discreet.mechanisms.run_by_name import as_json
+from discreet.pictures import Picture
+
+_DRAWN = 12  # classes
 
 
 def chosen_of(scores: NDArray[np.float64], classes: Sequence[Any] | NDArray[Any]) -> NDArray[Any]:
@@ -68,6 +72,15 @@ class LinearClassifier:
             for name, start, own in zip(named, self.intercepts, self.coefficients, strict=True)
         }
         return pa.table({"term": ["(intercept)", *self.features], **columns})
+
+    def pictures(self) -> Sequence[Picture]:
+        """Its coefficients, for each score."""
+        named = self.classes[1:] if len(self.intercepts) == 1 else self.classes
+        what = "added to the log-odds" if self.chances else "added to the score"
+        return [
+            coefficients_picture(f"Coefficients of {name}", what, self.features, own)
+            for name, own in list(zip(named, self.coefficients, strict=True))[:_DRAWN]
+        ]
 
     def body(self) -> dict[str, Any]:
         """All of it, as JSON can hold it."""

@@ -1,4 +1,4 @@
-"""Picture of an effect in an additive model: steps between cuts, or a bar for each key."""
+"""Picture of an effect in an additive model: steps between cuts, or a bar for each key; and of coefficients as bars."""
 
 from __future__ import annotations
 
@@ -50,14 +50,28 @@ class Drawable(Protocol):
 
 def effect_picture(effect: Drawable, what: str, wide: float) -> Picture:
     """Drawn on a scale from −wide to wide, for wide and narrow screens."""
-    draw = _bars if effect.keys else _steps
     title, note = effect.name, f"What {effect.name} adds. {_NOTE}"
+    if effect.keys:
+        return bars_picture((title, note), what, list(zip(map(str, effect.keys), effect.values, strict=True)), wide)
     drawn = (
         svg(title, note, (width, height), marks)
         for width in (WIDE, NARROW)
-        for height, marks in (draw(effect, what, wide, width),)
+        for height, marks in (_steps(effect, what, wide, width),)
     )
     return Picture(title, note, *drawn)
+
+
+def coefficients_picture(title: str, what: str, features: Sequence[str], values: Sequence[float]) -> Picture:
+    """A bar for each coefficient, those that are largest first."""
+    order = sorted(zip(features, values, strict=True), key=lambda each: -abs(each[1]))
+    wide = max((abs(value) for value in values), default=1.0) or 1.0
+    return bars_picture((title, f"For one more of each feature, in its own units. {_NOTE}"), what, order, wide)
+
+
+def bars_picture(said: tuple[str, str], what: str, bars: Sequence[tuple[str, float]], wide: float) -> Picture:
+    """A bar for each of several numbers, on a scale from −wide to wide; `said` are a title and a note."""
+    both = [(width, *_bars(bars, what, wide, width)) for width in (WIDE, NARROW)]
+    return Picture(*said, *(svg(*said, (width, height), marks) for width, height, marks in both))
 
 
 def _steps(effect: Drawable, what: str, wide: float, width: int) -> tuple[float, Sequence[str]]:
@@ -81,16 +95,16 @@ def _steps(effect: Drawable, what: str, wide: float, width: int) -> tuple[float,
     return _TOP + _TALL + 26, marks
 
 
-def _bars(effect: Drawable, what: str, wide: float, width: int) -> tuple[float, Sequence[str]]:
+def _bars(bars: Sequence[tuple[str, float]], what: str, wide: float, width: int) -> tuple[float, Sequence[str]]:
     room = width * 0.34
     x = AxisScale(-wide, wide, room + 12, width - 60)
     marks = [text((4, 14), cut(what, width - 8), kind="name")]
-    for i, (key, value) in enumerate(zip(effect.keys, effect.values, strict=True)):
+    for i, (key, value) in enumerate(bars):
         top = _TOP + _ROW * i
         left, right = sorted((x(0), x(value)))
-        marks.append(text((room, top + 15), cut(str(key), room), "end", INK))
+        marks.append(text((room, top + 15), cut(key, room), "end", INK))
         marks.append(rect((left, top + 4, right - left, _ROW - 8), 0.55, f"{key}: {plain(value)}"))
         marks.append(text((width - 4, top + 15), plain(round(value, 3)), "end", kind="number"))
-    foot = _TOP + _ROW * len(effect.keys)
+    foot = _TOP + _ROW * len(bars)
     marks.append(line((x(0), _TOP, x(0), foot), INK))
     return foot + 6, marks

@@ -46,3 +46,9 @@ class RandomForestRegressor(CellArguments, PrivateRegressor):
     def mechanism(self, features: Sequence[str], label: str) -> RegressionForest:
         """The mechanism that a fit is, over columns of these names."""
         return RegressionForest(**self._over_cells(features, label), trees=self.n_estimators, max_depth=self.max_depth)
+
+    def __sklearn_tags__(self) -> Any:  # noqa: ANN401  # scikit-learn ships no types
+        """Splits that know nothing of the label say little where there are many columns and few rows."""
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True
+        return tags

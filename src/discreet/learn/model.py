@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
@@ -11,7 +11,9 @@ import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
 from discreet.errors import Refusal
+from discreet.learn.effect_picture import coefficients_picture
 from discreet.mechanisms.run_by_name import as_json
+from discreet.pictures import Picture
 
 
 class Model(Protocol):
@@ -82,6 +84,10 @@ class LinearModel:
     def table(self) -> pa.Table:
         """The intercept, and the coefficient of each feature."""
         return pa.table({"term": ["(intercept)", *self.features], "value": [self.intercept, *self.coefficients]})
+
+    def pictures(self) -> Sequence[Picture]:
+        """Its coefficients."""
+        return [coefficients_picture("Coefficients", "added to the prediction", self.features, self.coefficients)]
 
     def body(self) -> dict[str, Any]:
         """All of it, as JSON can hold it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, ClassVar, Protocol
@@ -195,9 +196,36 @@ ESTIMATOR = Option(
     "What is fitted, such as linear-regression.",
     "NAME",
     label="Estimator",
-    choices=lambda _: {name: name for name in estimators() if _asks_no_more(name)},
+    choices=lambda _: {name: _in_words(name) for name in estimators() if _asks_no_more(name)},
 )
+_ELSEWHERE = (*_OWN, "max_rows", "neighbours")  # what a form asks for in fields of their own, or a home declares
 _DELTA = Option(label="delta, for Gaussian noise, or what doubles cost", usual="none")  # else it is of all kinds
+
+
+def _in_words(name: str) -> str:
+    """An estimator with its parameters, and what each is if nobody says it."""
+    own = [f"{each.name}={_shown(each.default)}" for each in fields(known(name)) if each.name not in _ELSEWHERE]  # type: ignore[arg-type]  # a dataclass
+    return f"{name} ({', '.join(own)})" if own else name
+
+
+def _shown(default: object) -> str:
+    if default is None:
+        return "none"
+    return str(default).lower() if isinstance(default, bool) else str(default)
+
+
+def _parameters(text: str) -> dict[str, object]:
+    """NAME=VALUE, one after another: each value is JSON, or a text that is none."""
+    told: dict[str, object] = {}
+    for each in text.split(","):
+        name, equals, value = (part.strip() for part in each.partition("="))
+        if not name or not equals or name in told:
+            raise Refusal(f"expected NAME=VALUE, NAME=VALUE, got {shown(text)}", hint="as in max_depth=4, cuts=7")
+        try:
+            told[name] = json.loads(value, parse_float=str)
+        except ValueError:
+            told[name] = value
+    return told
 
 
 def _asks_no_more(name: str) -> bool:
@@ -217,7 +245,16 @@ class ModelWish(Wish):
     label: str | None = part(Option("The column that is predicted.", "COLUMN", label="Label", usual="none"))
     delta: Number | None = part(_DELTA)  # noqa: RUF009  # a field
     parameters: Mapping[str, object] = part(
-        Option("A parameter of the estimator. May be repeated.", "NAME=VALUE", many=True), {}
+        Option(
+            "A parameter of the estimator. May be repeated.",
+            "NAME=VALUE",
+            many=True,
+            together=True,
+            label="Parameters",
+            usual="NAME=VALUE, NAME=VALUE",
+            read=_parameters,
+        ),
+        {},
     )
 
     def __post_init__(self) -> None:

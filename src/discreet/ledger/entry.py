@@ -106,6 +106,14 @@ def stream_name(spend: Spend) -> str:
     return ""
 
 
+def visitors_name(spend: Spend) -> str:
+    """The name of the memory of visitors that was bought; nothing if something else was."""
+    match spend.what:
+        case {"visitors": str(name)} if session_population(spend.question) is not None:
+            return name
+    return ""
+
+
 @dataclass(frozen=True)
 class StoredAnswer:
     """What was said for a payment: noisy, so it may be said again."""

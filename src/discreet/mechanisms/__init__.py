@@ -56,6 +56,7 @@ from discreet.mechanisms.quantile_interval import QuantileEnd as QuantileEnd
 from discreet.mechanisms.quantiles import Quantiles as Quantiles
 from discreet.mechanisms.randomized_response import RandomizedResponse as RandomizedResponse
 from discreet.mechanisms.randomized_response import Share as Share
+from discreet.mechanisms.rationed_price import RationedPrice as RationedPrice
 from discreet.mechanisms.real_noise import GaussianReal as GaussianReal
 from discreet.mechanisms.real_noise import LaplaceReal as LaplaceReal
 from discreet.mechanisms.registry import REGISTRY as REGISTRY

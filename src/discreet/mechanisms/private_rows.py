@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from discreet.declared.group_key import Key
 from discreet.declared.table import Caps, Outline, grid_of, keys_of, line_of
 from discreet.errors import Refusal
 from discreet.exact import Number, count, exact, shown, spoken
@@ -92,6 +93,18 @@ class Relation(Outline, Protocol):
 
         What is no number is nowhere.
         """
+        ...
+
+    def units(self, column: str, /) -> Mapping[Key, int]:
+        """The distinct units of each value of a column of text or whole numbers. What is missing is no value.
+
+        The values are those that occur, so they are as private as their numbers: a unit of at most c = `caps.max_rows`
+        rows adds 1 to the numbers of at most c values, some of which nobody else may have.
+        """
+        ...
+
+    def keyed(self, keys: Mapping[str, Sequence[Key]], /) -> Self:
+        """The same rows, of which columns have these keys: a mechanism paid for them, or everybody knows them."""
         ...
 
     def rows(self) -> Iterator[tuple[object, ...]]:

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
-from discreet.declared.column import Column
+from discreet.declared.column import Column, with_keys
 from discreet.declared.grid import LIMIT, Grid, cells, real, whole
 from discreet.declared.group_key import Key, Type, since_1970
 from discreet.declared.nearest_steps import NearestSteps
@@ -185,6 +185,20 @@ class Frame:
         place = np.searchsorted(cuts, steps[numeric], side="right")
         return np.bincount(place, minlength=cuts.size + 1).astype(np.int64)
 
+    def units(self, column: str, /) -> Mapping[Key, int]:
+        """The distinct units of each value of a column of text or whole numbers."""
+        owners = self._owners("the units of a value are counted")
+        kind, found = column_of(self, column).type, dict[Key, set[int]]()
+        for cell, owner in zip(self._cells(column).tolist(), owners.tolist(), strict=True):
+            if _of_type(cell, kind):
+                found.setdefault(cell, set()).add(owner)
+        return {key: len(units) for key, units in found.items()}
+
+    def keyed(self, keys: Mapping[str, Sequence[Key]], /) -> Frame:
+        """The same rows, of which columns have these keys."""
+        own = tuple(with_keys(each, keys[each.name]) if each.name in keys else each for each in self.columns)
+        return replace(self, columns=own)
+
     def rows(self) -> Iterator[tuple[object, ...]]:
         """All rows, their cells as they came, in an order that is drawn anew."""
         order = permutation(self._size)
@@ -217,14 +231,18 @@ class Frame:
     def _heads(self, rate: Number, rng: Entropy) -> NDArray[np.bool_]:
         """The coin of each row's unit."""
         chance = rate_of(rate)
-        if self.owners is None and self.caps.rows > 1:
-            raise Refusal(
-                f"a sample of units needs to know whose the rows are, {self.caps.rows} of one unit at most",
-                hint="Frame.of(…, unit=COLUMN)",
-            )
-        owners = np.arange(self._size) if self.owners is None else np.unique(self.owners, return_inverse=True)[1]
+        owners = np.unique(self._owners("units are sampled"), return_inverse=True)[1]
         heads: NDArray[np.bool_] = flips(chance, int(owners.max(initial=-1)) + 1, rng=rng)[owners]
         return heads
+
+    def _owners(self, why: str) -> NDArray[np.int64]:
+        """Whose each row is, by a number."""
+        if self.owners is None and self.caps.rows > 1:
+            raise Refusal(
+                f"{why}, and whose the rows are is not known, {self.caps.rows} of one unit at most",
+                hint="Frame.of(…, unit=COLUMN)",
+            )
+        return np.arange(self._size) if self.owners is None else self.owners
 
     def _kept(self, heads: NDArray[np.bool_]) -> Frame:
         owners = None if self.owners is None else self.owners[heads]
@@ -241,6 +259,13 @@ def _stepped(grid: Grid, cells: NDArray[np.generic], places: NDArray[np.int64]) 
     own = cells[places]
     numeric = _numeric(own)
     return pa.array(grid.steps(own), mask=None if numeric.all() else ~numeric)
+
+
+def _of_type(cell: object, kind: Type) -> bool:
+    """Whether a cell is text, or a whole number, in a column of that."""
+    if kind is Type.VARCHAR:
+        return isinstance(cell, str)
+    return kind is Type.BIGINT and isinstance(cell, int) and not isinstance(cell, bool)
 
 
 def _numbered(owners: NDArray[np.generic]) -> NDArray[np.int64]:

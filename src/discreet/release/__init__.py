@@ -28,6 +28,8 @@ from discreet.release.histogram import Histogram as Histogram
 from discreet.release.histogram_kinds import HISTOGRAM as HISTOGRAM
 from discreet.release.histogram_kinds import RANGES as RANGES
 from discreet.release.histogram_kinds import HistogramRelease as HistogramRelease
+from discreet.release.linked_tables import LinkedTables as LinkedTables
+from discreet.release.linked_tables import linked as linked
 from discreet.release.marginals import FourierMarginals as FourierMarginals
 from discreet.release.marginals import Marginals as Marginals
 from discreet.release.marginals import ResidualMarginals as ResidualMarginals

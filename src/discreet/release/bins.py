@@ -22,6 +22,7 @@ from discreet.mechanisms.private_rows import MOST_UNEVEN
 from discreet.release.calendar_bins import UNITS, calendar
 from discreet.release.noisy_cells import MOST_CELLS
 
+MOST_FOUND = 1024  # keys of a column
 FINEST = 4096  # cells of the public grid among which private bins are chosen
 _FEW = 20  # steps in a bin
 _DAYS = re.compile(r"\d-\d+-\d", re.ASCII)  # that a text has days in it
@@ -145,7 +146,19 @@ class Dates:
         return ",".join(self.edges)
 
 
-Cut = Equal | Stepped | At | Private | Calendar | Dates
+@dataclass(frozen=True)
+class Found:
+    """No bins: the keys that many have, at most so many of them, found with a part of the price."""
+
+    keys: int = 64
+
+    @property
+    def plain(self) -> str:
+        """As a wish holds it."""
+        return f"found:{self.keys}"
+
+
+Cut = Equal | Stepped | At | Private | Calendar | Dates | Found
 
 _FORMS = "a number of bins, 'lower:upper:width', edges as '0,18,65', 'month', 'private' or 'private:20'"
 
@@ -180,13 +193,8 @@ def cut_times(cut: Cut, column: str, line: Grid, kind: Type) -> Bins:
 
 
 def _read_text(text: str, column: str) -> Cut:
-    if text.strip() in UNITS:
-        return Calendar(text.strip())
-    if _DAYS.search(text):
-        edges = [part.strip() for part in text.split(",")]
-        if len(edges) < 2:
-            raise Refusal(f"expected at least two edges of bins of {column!r}, got {shown(text)}")
-        return Dates(tuple(edges))
+    if (cut := _read_words(text.strip(), column)) is not None:
+        return cut
     name, _, many = text.strip().partition(":")
     if name == "private":
         return Private(_whole(many, column)) if many else Private()
@@ -199,6 +207,24 @@ def _read_text(text: str, column: str) -> Cut:
     if len(parts) == 1:
         return Equal(_whole(text, column))
     raise Refusal(f"expected bins of {column!r} as {_FORMS}, got {shown(text)}")
+
+
+def _read_words(text: str, column: str) -> Cut | None:
+    """What is no number: a unit of a calendar, edges that are days, or that keys are to be found."""
+    if text in UNITS:
+        return Calendar(text)
+    if _DAYS.search(text):
+        edges = [part.strip() for part in text.split(",")]
+        if len(edges) < 2:
+            raise Refusal(f"expected at least two edges of bins of {column!r}, got {shown(text)}")
+        return Dates(tuple(edges))
+    name, _, many = text.partition(":")
+    if name != "found":
+        return None
+    most = _whole(many, column) if many else Found().keys
+    if most > MOST_FOUND:
+        raise Refusal(f"at most {MOST_FOUND} keys of a column are found, got {shown(text)}")
+    return Found(most)
 
 
 def _read_list(values: Sequence[object], column: str) -> Cut:

@@ -254,7 +254,10 @@ class CountedRelease(Release):
         return [_OUTSIDE[self.outside]]
 
     def chosen(self, column: str) -> bool:
-        """Whether the bins of a column were chosen privately, and so are no public fact."""
+        """Whether the bins or keys of a column were chosen privately, and so are no public fact."""
+        found: Any = self.facts.get("found", [])
+        if any(each["column"] == column for each in found):
+            return True
         match self.facts.get("mechanism"):
             case {"parameters": {"bins": list(bins)}, "name": "private-bins"} if column in self.columns:
                 return bool(bins[self.columns.index(column)])
@@ -262,6 +265,8 @@ class CountedRelease(Release):
 
     def _public(self, side: Side) -> str:
         name = _code(side.column)
+        if isinstance(side, KeyAxis) and self.chosen(side.column):
+            return f"{name}, whose {len(side.keys):,} keys were found privately, and are part of this release"
         if isinstance(side, KeyAxis):
             some = ", ".join(_code(cell(key)) for key in side.keys[:_KEYS])
             rest = f", and {len(side.keys) - _KEYS:,} more" if len(side.keys) > _KEYS else ""

@@ -26,7 +26,7 @@ from discreet.pictures import Picture
 from discreet.privacy import Concentrated, Pure, convert
 from discreet.release import figures
 from discreet.release.axis import IN_OTHER, NumberAxis, read_rule
-from discreet.release.bins import FINEST, Calendar, Cut, Dates, Private, cut_times, read_cut, usual
+from discreet.release.bins import FINEST, Calendar, Cut, Dates, Found, Private, cut_times, read_cut, usual
 from discreet.release.calendar_bins import usual_calendar
 from discreet.release.counting_mechanism import Publication
 from discreet.release.counting_methods import COUNTING, counting
@@ -51,13 +51,14 @@ METHOD = Option(
     choices=lambda wish: {each: each for each in wish.methods},
 )
 BINS = Option(
-    "20, 0:100:5, 0,18,65, private or private:20. May be repeated.",
+    "20, 0:100:5, 0,18,65, month, private or private:20; of synthetic rows found:50. May be repeated.",
     "COL=BINS",
     many=True,
     label="Bins",
     usual="as is usual",
     tip=(
-        "How many bins, or their edges as 0,18,65, or 0:100:5 for from, to and width. private:16 lets the price choose."
+        "How many bins, or their edges as 0,18,65, or 0:100:5 for from, to and width. private:16 lets the price "
+        "choose. Days are cut by day, week, month, quarter or year."
     ),
 )
 
@@ -171,6 +172,12 @@ def _read(value: object, column: str) -> Cut:
 
 
 def _axis(column: Column, cut: Cut | None, most: int) -> Axis:
+    if isinstance(cut, Found):
+        raise Refusal(
+            f"keys of {column.name!r} are found for synthetic rows alone",
+            hint=f"declare --keys {column.name}=a,b,c, or ask SELECT {quoted(column.name)}, count(*) … GROUP BY",
+            field=column.name,
+        )
     if cut is None and column.keys is not None:
         return column.name
     if column.line is None and column.keys is not None:
@@ -189,7 +196,7 @@ def _numbers(column: Column, cut: Cut | None, most: int) -> Bins:
         )
     if cut is None or isinstance(cut, Private):
         return usual(column.name, column.grid, most)
-    if isinstance(cut, (Calendar, Dates)):
+    if isinstance(cut, (Calendar, Dates, Found)):
         raise Refusal(
             f"column {column.name!r} has numbers, and its bins were to be {cut.plain}",
             hint="say how many bins, or lower:upper:width",
@@ -247,7 +254,7 @@ def fits(column: str, known: Facts) -> None:
     if known.type is Type.VARCHAR:
         raise Refusal(
             f"column {column!r} is text and has no declared keys: there is nothing to count it by",
-            hint=f"declare --keys {column}=a,b,c; data never does",
+            hint=f"declare --keys {column}=a,b,c; data never does. Synthetic rows can find them: --bins {column}=found",
         )
     if known.range.bounded is not None:
         return

@@ -169,13 +169,16 @@ def _all_of(columns: tuple[str, ...], many: int) -> tuple[tuple[str, ...], ...]:
     return tuple(combinations(columns, many))
 
 
-def concentrated(wish: Wish) -> Fraction:
-    """The ρ of a wish; of one in (ε, δ) the largest whose conversion stays within both, rounded down."""
+def concentrated(wish: Wish, lost: Fraction = Fraction(0)) -> Fraction:
+    """The ρ of a wish; of one in (ε, δ) the largest whose conversion stays within both, rounded down.
+
+    `lost` is a part of δ that the release takes besides.
+    """
     if wish.rho is not None:
         return positive(wish.rho, "rho")
     epsilon, delta = positive(wish.epsilon or 0, "epsilon"), share(wish.delta or 0, "delta")
-    rho = concentrated_for(epsilon, delta).rho
-    while epsilon_at(Concentrated(rho), delta) > epsilon:  # another order of the conversion may be a hair worse
+    rho = concentrated_for(epsilon, delta - lost).rho
+    while epsilon_at(Concentrated(rho, lost), delta) > epsilon:  # another order of the conversion may be a hair worse
         rho = simpler_down(rho * _LOWER)
     return rho
 

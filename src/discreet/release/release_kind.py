@@ -134,10 +134,16 @@ class Option:
     metavar: str = ""
     read: Callable[[str], object] = str
     many: bool = False  # COLUMN=TEXT, as often as there are columns
+    together: bool = False  # in a form all of them are one text, and not one for each column; `read` takes it apart
     label: str = ""
     usual: str = ""  # what is said where nothing is filled in
     tip: str = ""
     choices: Callable[[Any], Mapping[str, str]] | None = None  # of a class of wishes
+
+    @property
+    def by_column(self) -> bool:
+        """Whether a form asks for it beside each column."""
+        return self.many and not self.together
 
 
 def part(option: Option, default: object = None) -> Any:  # noqa: ANN401  # as `field` has it
@@ -156,6 +162,7 @@ class Wish:
     """
 
     fewest: ClassVar[int] = 1  # columns that somebody who fills in a form must choose
+    finds: ClassVar[bool] = False  # whether keys of a column of text can be found within its price
     every: ClassVar[bool] = False  # whether without columns it is of all that can be counted
 
     kind: str
@@ -234,6 +241,11 @@ class Wish:
     def names_columns(cls, parts: Mapping[str, object]) -> bool:  # noqa: ARG003  # of those that do
         """Whether some other part names the columns."""
         return False
+
+    @property
+    def found(self) -> Mapping[str, int]:
+        """The columns whose keys are to be found within the price, and how many of each at most."""
+        return {}
 
     def told(self) -> dict[str, Plain]:
         """The wish as plain values that `read` takes back; what was not said is left out."""

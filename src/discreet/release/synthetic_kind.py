@@ -5,22 +5,29 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import partial
 from typing import Any, ClassVar
 
+import numpy as np
+
+from discreet.declared.column import with_keys
+from discreet.declared.group_key import Key
 from discreet.declared.table import column_of
 from discreet.errors import Refusal, about
 from discreet.exact import Number, count, share, shown
-from discreet.mechanisms import Bins, Caps, Column, Outline, Relation
+from discreet.ledger.entry import write_loss
+from discreet.mechanisms import Bins, Caps, Column, Frame, Outline, Pair, Relation
 from discreet.mechanisms.mechanism import settle
 from discreet.mechanisms.registry import Plain
 from discreet.mechanisms.stages import UNSEALED, Stages
 from discreet.noise import SECURE, Entropy
-from discreet.privacy import AddRemove
+from discreet.privacy import AddRemove, Concentrated, Neighbours, Pure
 from discreet.release.axis import IN_OTHER, sided
-from discreet.release.bins import Private, spacious
-from discreet.release.counting_mechanism import CellMechanism, Publication
+from discreet.release.bins import Found, Private, spacious
+from discreet.release.counting_mechanism import CellMechanism, Publication, neighbouring
 from discreet.release.estimate import error_bar
+from discreet.release.found_keys import MISSING, FoundKeys, LaterStages, finders, pretended
 from discreet.release.histogram_kinds import CountsWish, axes_of, fits, side_of
 from discreet.release.impossible_values import read_follows, read_never, rules
 from discreet.release.marginals_kind import concentrated
@@ -62,6 +69,7 @@ class SyntheticWish(CountsWish):
     """Synthetic rows that somebody asks for: of which columns, by which method, and how many."""
 
     every: ClassVar[bool] = True
+    finds: ClassVar[bool] = True
     methods: ClassVar[tuple[str, ...]] = (AUTO, *METHODS)
     line: ClassVar[int] = 64  # noisy counts merge neighbours
     plane: ClassVar[int] = 64
@@ -74,6 +82,14 @@ class SyntheticWish(CountsWish):
     def __post_init__(self) -> None:
         super().__post_init__()
         settle(self, never=read_never(self.never, self.columns), follows=read_follows(self.follows, self.columns))
+        if self.found and (named := [*{*self.found} & _named(self.never, self.follows)]):
+            raise Refusal(f"rules name {named[0]!r}, whose keys are not known yet", field="never")
+        if self.found and self.delta is None:
+            raise Refusal(
+                f"keys of {next(iter(self.found))!r} are found, which needs a delta",
+                hint="say delta='1e-9' beside the price",
+                field="delta",
+            )
         if self.rho is None and self.delta is None:
             raise Refusal(
                 "synthetic rows have Gaussian noise, which needs a delta beside epsilon",
@@ -99,8 +115,13 @@ class SyntheticWish(CountsWish):
 
     @property
     def takes_delta(self) -> bool:
-        """At a price in ε."""
-        return self.rho is None
+        """At a price in ε, and where keys are found."""
+        return self.rho is None or bool(self.found)
+
+    @property
+    def found(self) -> Mapping[str, int]:
+        """The columns whose keys are to be found within the price, and how many of each at most."""
+        return {name: cut.keys for name, cut in self.cuts.items() if isinstance(cut, Found)}
 
     def refuse_outside(self) -> None:
         """A row in no cell of a column has nothing in that column, whatever is said."""
@@ -113,11 +134,21 @@ class SyntheticPublication(Publication):
     """Counts the rows of a relation by keys and bins, fits a model to noisy tables of them, and draws rows.
 
     Guarantee: `privacy`, for all rows of one unit that has at most `caps.max_rows` of them, as any publication.
-    Proof: that of `Publication`; numbers are drawn within their bins by coins that know nothing of the rows.
+    Proof: that of `Publication`; numbers are drawn within their bins by coins that know nothing of the rows. Keys that
+        are `finding` found come first, and by these the mechanism is the planned one with the rest of the price:
+        docs/proofs/synthetic.md, "Keys that are found".
     Source: that of the mechanism.
     """
 
     staged: ClassVar[bool] = True
+
+    finding: tuple[FoundKeys, ...] = ()
+
+    @property
+    def privacy(self) -> Pure | Concentrated:
+        """What one run loses."""
+        own: Any = self.mechanism.privacy  # a ρ, as theirs are
+        return sum((each.privacy for each in self.finding), start=own)
 
     @property
     def preview(self) -> Preview:
@@ -126,6 +157,7 @@ class SyntheticPublication(Publication):
         lines = (
             "rows whose value is missing, no declared key or in no bin have nothing in that column",
             *known.lines[1:],
+            *(_said_of(each) for each in self.finding),
             f"noise in a count of one column alone is within ± {self.alone:,}, 19 times in 20, if not interrupted",
         )
         return replace(known, lines=lines)
@@ -138,12 +170,76 @@ class SyntheticPublication(Publication):
 
     def __call__(self, relation: Relation, /, *, rng: Entropy = SECURE, stages: Stages = UNSEALED) -> SyntheticRelease:
         """The release. Spends `privacy`; each measurement is one of the `stages`."""
+        if self.finding:
+            return self._with_keys(relation, rng, stages)
         mechanism: Any = self.mechanism  # a synthesiser: only those are planned
         made: Any = self._released(relation, partial(mechanism.measure, stages=stages), rng)
         drawn = [steps_within(side, made.content.rows[:, i], rng) for i, side in enumerate(made.sides)]
         measured: list[Plain] = [measured_table(made.content, place) for place in range(len(made.content.tables))]
         facts: dict[str, Plain] = {**made.facts, "measured": measured}
         return SyntheticRelease(facts, made.axes, made.content, tuple(drawn))
+
+    def pairs(self) -> tuple[Pair[Frame], ...]:
+        """Tables that differ by one unit, where that shows most; whose rows are whose is known."""
+        if not self.finding:
+            return super().pairs()
+        known = {each.column: each.most for each in self.finding}
+        columns = tuple(pretended(each, known[each.name]) if each.name in known else each for each in self.columns)
+        every = neighbouring(columns, self.axes, self.caps, self.neighbours)
+        return tuple(Pair(self._owned(each.left), self._owned(each.right), each.why) for each in every)
+
+    def _owned(self, frame: Frame) -> Frame:
+        """The last rows are one unit's, each other one somebody else's."""
+        many = frame.values[0].size
+        return replace(frame, columns=self.columns, owners=np.minimum(np.arange(many), max(0, many - self.caps.rows)))
+
+    def _axis(self, place: int) -> dict[str, Plain]:
+        found = {each.column: each.most for each in self.finding}
+        name = self.columns[place].name
+        return {"column": name, "found": found[name]} if name in found else super()._axis(place)
+
+    def _with_keys(self, relation: Relation, rng: Entropy, stages: Stages) -> SyntheticRelease:
+        """The release by the keys that are found first."""
+        self._refuse_other(relation)
+        privacy: Any = self.privacy
+        left, keys = privacy.rho, dict[str, list[Key]]()
+        for place, each in enumerate(self.finding):
+            left -= each.rho
+            found = each.staged(relation, rng, LaterStages(stages, place), left)
+            keys[each.column] = [*found, *MISSING]
+        columns = tuple(with_keys(each, keys[each.name]) if each.name in keys else each for each in self.columns)
+        mechanism: Any = self.mechanism
+        sizes = tuple(
+            len(keys[name]) + 1 if name in keys else size
+            for name, size in zip(mechanism.columns, mechanism.sizes, strict=True)
+        )
+        known = replace(self, columns=columns, mechanism=replace(mechanism, sizes=sizes), finding=())
+        made = known(relation.keyed(keys), rng=rng, stages=LaterStages(stages, len(self.finding)))
+        found_by: list[Plain] = [each.plain for each in self.finding]
+        facts: dict[str, Plain] = {**made.facts, "guarantee": write_loss(privacy), "found": found_by}
+        return replace(made, facts=facts)
+
+
+def _said_of(each: FoundKeys) -> str:
+    return (
+        f"keys of {each.column}, at most {each.most:,}, are found with a part of the price: those of about "
+        f"{each.threshold:,} people or more, and others have nothing in that column"
+    )
+
+
+def _named(never: Any, follows: Mapping[str, Any]) -> set[str]:  # noqa: ANN401  # rules that were read
+    """The columns that rules name."""
+    parents = {str(parent) for parent, _ in follows.values()}
+    return {name for rule in never for name in rule} | {*follows} | parents
+
+
+@dataclass(frozen=True)
+class _Outlined:
+    """What is known of rows, with other columns."""
+
+    schema: Mapping[str, Column]
+    caps: Caps
+    neighbours: Neighbours
 
 
 def _quantiles(wish: SyntheticWish, columns: Sequence[Column]) -> dict[str, int]:
@@ -162,6 +258,14 @@ def _quantiles(wish: SyntheticWish, columns: Sequence[Column]) -> dict[str, int]
     return parts
 
 
+def _without_found(wish: SyntheticWish) -> SyntheticWish:
+    """The wish as it is of columns whose keys are known."""
+    if not wish.found:
+        return wish
+    bins = {name: cut for name, cut in wish.bins.items() if name not in wish.found}
+    return replace(wish, bins=bins, delta=wish.delta if wish.rho is None else None)
+
+
 def _on_a_fine_grid(wish: SyntheticWish, parts: Mapping[str, int], columns: Sequence[Column]) -> SyntheticWish:
     """The wish with many public bins where private ones are to be found."""
     wanted = [column for column in columns if column.name in parts]
@@ -170,10 +274,16 @@ def _on_a_fine_grid(wish: SyntheticWish, parts: Mapping[str, int], columns: Sequ
 
 
 def _planned(outline: Outline, wish: SyntheticWish) -> SyntheticPublication:
-    """The mechanism of a wish, for rows of which only what is declared is known."""
-    columns = tuple(column_of(outline, name) for name in wish.columns)
-    parts = _quantiles(wish, columns)
-    axes, delta = axes_of(_on_a_fine_grid(wish, parts, columns), columns), None
+    """The mechanism of a wish, for rows of which only what is declared is known.
+
+    It is planned as if as many keys were found as may be.
+    """
+    declared, found = tuple(column_of(outline, name) for name in wish.columns), wish.found
+    columns = tuple(pretended(each, found[each.name]) if each.name in found else each for each in declared)
+    outline = _Outlined({each.name: each for each in columns}, outline.caps, outline.neighbours)
+    bare = _without_found(wish)
+    parts = _quantiles(bare, columns)
+    axes, delta = axes_of(_on_a_fine_grid(bare, parts, columns), columns), None
     if wish.delta is not None:
         delta = share(wish.delta, "delta")
     caps = outline.caps if wish.max_rows is None else Caps(wish.max_rows)
@@ -190,10 +300,15 @@ def _planned(outline: Outline, wish: SyntheticWish) -> SyntheticPublication:
     told: Any = wish.never
     with about("never"):
         never = rules(told, wish.followed, cells)
+        lost = delta / 10 if found and delta else Fraction(0)
+        rho = concentrated(wish, lost)
+        finding = finders(found, rho, lost, most) if found else ()
+        rest = rho - sum(each.rho for each in finding)
         mechanism: CellMechanism = METHODS[method](
-            wish.columns, sizes, concentrated(wish), most, added, wish.rows or 0, along, never, quantiles
+            wish.columns, sizes, rest, most, added, wish.rows or 0, along, never, quantiles
         )
-    return SyntheticPublication(wish.kind, columns, axes, mechanism, caps, outline.neighbours, delta, IN_OTHER)
+    own = caps, outline.neighbours, delta, IN_OTHER, finding
+    return SyntheticPublication(wish.kind, declared, axes, mechanism, *own)
 
 
 SYNTHETIC = register(

@@ -126,6 +126,10 @@ class SyntheticRelease(CountedRelease):
             drawn, [steps_within(side, drawn[:, i], rng, asked.get(i)) for i, side in enumerate(self.axes)]
         )
 
+    def of_cells(self, places: Whole, rng: Entropy = SECURE) -> pa.Table:
+        """Rows in these cells, one line each, numbers drawn within their bins."""
+        return self._told(places, [steps_within(side, places[:, i], rng) for i, side in enumerate(self.axes)])
+
     def _told(self, places: Whole, steps: Sequence[Whole]) -> pa.Table:
         columns = {}
         for i, side in enumerate(self.axes):
@@ -174,6 +178,7 @@ class SyntheticRelease(CountedRelease):
     def rules(self) -> list[str]:
         """What becomes of records in no cell, and what was measured."""
         measured: Any = self.facts["measured"]
+        found: Any = self.facts.get("found", [])
         told = [f"{safe(' by '.join(each['columns']))} (± {each['error']})" for each in measured[:_LINES]]
         more = f", and {len(measured) - _LINES:,} more tables" if len(measured) > _LINES else ""
         return [
@@ -182,6 +187,10 @@ class SyntheticRelease(CountedRelease):
                 [f"that no row breaks {kept:,} rules of what is impossible"]
                 if (kept := len(self.content.never.rules))
                 else []
+            ),
+            *(
+                f"that keys of {safe(each['column'])} are those of about {each['threshold']:,} people or more"
+                for each in found
             ),
             f"that rows follow from these noisy tables, each cell with this standard error: {', '.join(told)}{more}",
         ]

@@ -109,6 +109,13 @@ def listed(source: BoundedRows, columns: Sequence[Keyed | tuple[str, Grid]], loc
     return f"SELECT {', '.join(items or ['1 AS one'])} FROM ({source.text(located, salt)})"
 
 
+def units_by_value(source: BoundedRows, column: str, located: Located, salt: int) -> str:
+    """The distinct units of each value of a column that is there."""
+    name = quoted(column)
+    rows_of = source.text(located, salt)
+    return f"SELECT {name}, count(DISTINCT {quoted(UNIT)}) FROM ({rows_of}) WHERE {name} IS NOT NULL GROUP BY {name}"
+
+
 def _grouped(
     source: BoundedRows,
     what: tuple[Sequence[Side], Sequence[tuple[str, Grid]]],

@@ -34,7 +34,8 @@ _CALLS: dict[type[exp.Expr], str] = {
     exp.Sqrt: "sqrt", exp.Exp: "exp", exp.Ln: "ln", exp.Lower: "lower", exp.Upper: "upper", exp.Length: "length",
     exp.Least: "least", exp.Greatest: "greatest", exp.Coalesce: "coalesce", exp.Substring: "substring",
     exp.Trim: "trim", exp.StrPosition: "position", exp.WidthBucket: "width_bucket", exp.Between: "between",
-    exp.Left: "left",
+    exp.Left: "left", exp.Right: "right", exp.Cos: "cos", exp.Sin: "sin", exp.Atan: "atan", exp.Sign: "sign",
+    exp.Trunc: "trunc", exp.RegexpLike: "matches", exp.RegexpILike: "matches in any case",
     exp.SHA2: DIGEST,  # which no question can write: `parse` refuses it
 }  # fmt: skip
 # What else a node may carry without meaning anything else by it. Every other argument is read, or refused.
@@ -83,7 +84,7 @@ def translate(node: exp.Expr, columns: Columns) -> Expression:  # noqa: C901, PL
             return _of_time("extract", str(node.this.name).lower(), node.expression, columns, node)
         case exp.DateTrunc() | exp.TimestampTrunc():
             return _of_time("date_trunc", str(node.args["unit"].name).lower(), node.this, columns, node)
-        case exp.StrToTime() | exp.StrToDate() | exp.UnixToTime() | exp.SplitPart():
+        case exp.StrToTime() | exp.StrToDate() | exp.UnixToTime() | exp.SplitPart() | exp.TimeToStr():
             return _idiom(node, columns)
         case exp.Add() | exp.Sub() if isinstance(node.right, exp.Interval):
             return shifted(translate(node.left, columns), node.right, node)
@@ -336,6 +337,10 @@ def _idiom(node: exp.Expr, columns: Columns) -> Expression:
     if isinstance(node, exp.SplitPart):
         options = [translate(node.args[name], columns) for name in ("delimiter", "part_index")]
         return call("item" if node.meta.get(OF_ARRAY) else "part", [value, *options], node)
+    if isinstance(node, exp.TimeToStr):
+        if not value.type.dated:
+            raise Refusal(f"{shown(node)} cannot be used on private rows", hint="to_char takes a date or a timestamp")
+        return Call("formatted", (value, _literal(node.args["format"])), Type.VARCHAR)
     moment = call("moment by format", [value, _literal(node.args["format"])], node)
     return moment if isinstance(node, exp.StrToTime) else Call("cast", (moment,), Type.DATE)
 

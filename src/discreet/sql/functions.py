@@ -12,6 +12,7 @@ from fractions import Fraction
 
 from discreet.declared.group_key import Type
 from discreet.sql.expression import Expression, Literal
+from discreet.sql.histogram_bars import band, bar
 from discreet.sql.range import Range, union
 
 LONGEST_TEXT = 10_000  # characters of text that is put together
@@ -43,6 +44,10 @@ def _number(types: Sequence[Type]) -> Type | None:
 
 def _double(types: Sequence[Type]) -> Type | None:
     return Type.DOUBLE if all(kind.numeric for kind in types) else None
+
+
+def _counting(types: Sequence[Type]) -> Type | None:
+    return Type.BIGINT if types[0].numeric else None
 
 
 def _same(types: Sequence[Type]) -> Type | None:
@@ -127,26 +132,18 @@ def _root(args: Sequence[str], _: Type) -> str:
     return once(_double_of(args[0]), lambda name: f"sqrt(CASE WHEN {name} < 0 THEN 0 ELSE {name} END)")
 
 
-def _bar(args: Sequence[str], _: Type) -> str:
-    """A bar of a histogram of numbers of rows: 0 below 2^−20, else 21 + ⌊log₂ |x|⌋, at most 61, with the sign of x."""
-    size = f"abs({_double_of(args[0])})"
-    place = f"least(21 + floor(log2(greatest({size}, 1e-300))), 61)"
-    return f"TRY_CAST(CASE WHEN {size} < power(2, -20) THEN 0 ELSE sign({_double_of(args[0])}) * {place} END AS BIGINT)"
+def _finite(name: str) -> Printing:
+    """A function of numbers; what is infinite, or no number, has no answer."""
+    return lambda args, _: once(_double_of(args[0]), lambda x: f"{name}(CASE WHEN isfinite({x}) THEN {x} END)")
 
 
-def _band(args: Sequence[str], _: Type) -> str:
-    """A band of a histogram of sizes: 0 of 0 alone, else 20 + ⌈log₂ |x|⌉ but at least 1, with the sign of x.
+def _sign(args: Sequence[str], _: Type) -> str:
+    return f"CAST(sign({_double_of(args[0])}) AS BIGINT)"
 
-    Beyond 2^40 a band is eight doublings wide: 60 + ⌈(log₂ |x| − 40)/8⌉, at most 68. NaN is in none. A logarithm may be
-    rounded to a whole number: so the power of two is compared with.
-    """
-    number = _double_of(args[0])
-    size = f"least(greatest(abs({number}), 1e-300), power(2, 100))"
-    near = f"ceil(log2({size}))"
-    further = f"CASE WHEN {size} > power(2, {near}) THEN 1 WHEN {size} <= power(2, {near} - 1) THEN -1 ELSE 0 END"
-    power = f"({near} + {further})"
-    place = f"CASE WHEN {power} <= 40 THEN greatest(20 + {power}, 1) ELSE least(60 + ceil(({power} - 40) / 8), 68) END"
-    return f"TRY_CAST(CASE WHEN NOT isnan({number}) THEN sign({number}) * {place} END AS BIGINT)"
+
+def _matches(options: str) -> Printing:
+    """Whether a text holds what a pattern fits; a point in it is any letter, also one that ends a line."""
+    return lambda args, _: f"regexp_matches({args[0]}, {args[1]}, '{options}')"
 
 
 def _whole(name: str) -> Printing:
@@ -297,9 +294,18 @@ FUNCTIONS: dict[str, Function] = {
     "round": Function((1, 2), _number, _rounded, _rounded_range, _constants(1)),
     "sqrt": Function((1, 1), _double, _root, lambda r: r[0].sqrt()),
     "exp": Function((1, 1), _double, lambda args, _: f"exp({_double_of(args[0])})", lambda r: r[0].exp()),
-    "closed band": Function((1, 1), lambda types: Type.BIGINT if types[0].numeric else None, _band),
-    "bar": Function((1, 1), lambda types: Type.BIGINT if types[0].numeric else None, _bar),
-    "ln": Function((1, 1), _double, lambda args, _: f"ln({_nonzero(f'greatest({_double_of(args[0])}, 0)')})"),
+    "closed band": Function(
+        (1, 1), lambda types: Type.BIGINT if types[0].numeric else None, lambda args, _: band(args[0])
+    ),
+    "bar": Function((1, 1), lambda types: Type.BIGINT if types[0].numeric else None, lambda args, _: bar(args[0])),
+    "cos": Function((1, 1), _double, _finite("cos"), lambda _: Range(Fraction(-1), Fraction(1))),
+    "sin": Function((1, 1), _double, _finite("sin"), lambda _: Range(Fraction(-1), Fraction(1))),
+    "atan": Function((1, 1), _double, _finite("atan"), lambda _: Range(Fraction(-2), Fraction(2))),
+    "sign": Function((1, 1), _counting, _sign, lambda _: Range(Fraction(-1), Fraction(1))),
+    "trunc": Function((1, 1), _number, _whole("trunc"), lambda r: r[0].whole()),
+    "ln": Function(
+        (1, 1), _double, lambda args, _: f"ln({_nonzero(f'greatest({_double_of(args[0])}, 0)')})", lambda r: r[0].ln()
+    ),
     "power": Function((2, 2), _double, _power, lambda r: r[0].power(r[1]), _constants(1)),
     "width_bucket": Function((4, 4), _bucket_type, _bucket, _bucket_range, _constants(1)),
     "between": Function((3, 3), _truth, lambda args, _: f"({args[0]} BETWEEN {args[1]} AND {args[2]})"),
@@ -368,6 +374,15 @@ FUNCTIONS: dict[str, Function] = {
     "left": Function((2, 2), _text, lambda args, _: f"left({args[0]}, {_letters(args[1])})"),
     "position": Function(
         (2, 2), _place_type, lambda args, _: f"position({args[1]} IN {args[0]})", accepts=_pattern, wants=_PATTERN
+    ),
+    "right": Function((2, 2), _text, lambda args, _: f"right({args[0]}, {_letters(args[1])})"),
+    "matches": Function((2, 2), _texts, _matches("s"), accepts=_pattern, wants=_PATTERN),
+    "matches in any case": Function((2, 2), _texts, _matches("si"), accepts=_pattern, wants=_PATTERN),
+    "formatted": Function(
+        (2, 2),
+        lambda types: Type.VARCHAR if types[0].dated and types[1] is Type.VARCHAR else None,
+        lambda args, _: f"strftime({args[0]}, {args[1]})",
+        accepts=_constants(1),
     ),
     "lower": Function((1, 1), _text, _call("lower")),
     "upper": Function((1, 1), _text, _call("upper")),

@@ -110,9 +110,12 @@ _FORMULAS: dict[type[exp.Expr], tuple[str, Callable[[Pairs], exp.Expr]]] = {
 }
 
 
+PAIRED = tuple(_FORMULAS)
+
+
 def written_out(tree: exp.Expr) -> None:
     """Put those words in place of every such aggregate of a question, but in windows."""
-    for node in list(tree.find_all(*_FORMULAS)):
+    for node in list(tree.find_all(*PAIRED)):
         outer = node.parent if isinstance(node.parent, exp.Filter) and node.parent.this is node else node
         one, two = node.this, node.args.get("expression")
         if isinstance(outer.parent, exp.Window) or one is None or two is None or isinstance(one, exp.Distinct):

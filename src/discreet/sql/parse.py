@@ -18,8 +18,9 @@ from discreet.declared.table import RESERVED, Schema, fold
 from discreet.errors import Ground, Refusal, Unsupported
 from discreet.sql import arithmetic
 from discreet.sql.names import spelled
-from discreet.sql.pair_aggregates import CALLED, written_out
+from discreet.sql.pair_aggregates import CALLED, PAIRED, written_out
 from discreet.sql.postgres_dialect import plain
+from discreet.sql.synonyms import spelled_out
 from discreet.sql.wording import Misasked, alike, called, keyword, marked, shown, statements
 
 logging.getLogger("sqlglot").setLevel(logging.CRITICAL)  # it would print what people ask
@@ -48,7 +49,8 @@ ALLOWED: frozenset[type[exp.Expr]] = frozenset({
     exp.FirstValue, exp.LastValue, exp.Exists, exp.Filter, exp.Rollup, exp.Cube, exp.GroupingSets, exp.Grouping,
     exp.Tuple, exp.WidthBucket, exp.LogicalOr, exp.LogicalAnd, exp.Interval, exp.Trim, exp.Pow, exp.DPipe, exp.ILike,
     exp.NullSafeEQ, exp.NullSafeNEQ, exp.StrPosition, exp.Left, exp.Fetch, exp.LimitOptions,
-    exp.StrToTime, exp.StrToDate, exp.UnixToTime, exp.SplitPart,
+    exp.StrToTime, exp.StrToDate, exp.UnixToTime, exp.SplitPart, exp.TimeToStr, exp.RegexpLike, exp.RegexpILike,
+    exp.Right, exp.Cos, exp.Sin, exp.Atan, exp.Sign, exp.Trunc, exp.Ntile, exp.PercentRank, exp.CumeDist,
 })  # fmt: skip
 
 
@@ -93,8 +95,10 @@ def parsed(text: str, schema: Schema) -> exp.Query:
         word = text.split(maxsplit=1)[0].upper()
         raise Unsupported(f"only SELECT is answered here, got {word}", hint="ask with SELECT … FROM …")
     _readable(tree)
+    tree = spelled_out(tree)
     plain(tree)
-    written_out(tree)
+    if tree.find(*PAIRED) is not None:
+        written_out(tree)
     _check(tree)
     for table in tree.find_all(exp.Table):
         if table.db or table.catalog:
@@ -210,14 +214,6 @@ _INSTEAD: dict[type[exp.Expr], str] = {
     exp.Mode: "the most frequent value: SELECT x, COUNT(*) … GROUP BY x ORDER BY 2 DESC LIMIT 1",
     exp.CurrentDate: "write the day that you mean: DATE '2026-01-31'",
     exp.CurrentTimestamp: "write the moment that you mean: TIMESTAMP '2026-01-31 12:00:00'",
-    exp.RegexpLike: "LIKE and ILIKE are",
-    exp.SimilarTo: "LIKE and ILIKE are",
-    exp.StartsWith: "LIKE 'start%' is",
-    exp.Concat: "a || b is",
-    exp.Right: "LEFT and SUBSTRING are",
-    exp.TimeToStr: "EXTRACT and DATE_TRUNC are",
-    exp.Trunc: "FLOOR and ROUND are",
-    exp.Log: "LN is: LN(x) / LN(10)",
 }
 
 

@@ -90,6 +90,14 @@ class Range:
             return Range(Fraction(0), None)
         return Range(Fraction(0), Fraction(math.ceil(math.exp(self.high) * 1024) + 1, 1024))
 
+    def ln(self) -> Range:
+        """Of their natural logarithms; what is not above zero has none."""
+        low, high = (None if end is None or end <= 0 else _log(end) * 1024 for end in (self.low, self.high))
+        return Range(
+            None if low is None else Fraction(math.floor(low) - 1, 1024),
+            None if high is None else Fraction(math.ceil(high) + 1, 1024),
+        )
+
     def power(self, exponent: Range) -> Range:
         """Of these numbers to a small whole power; of any other, no ends."""
         if exponent.low is None or exponent.low != exponent.high or exponent.low not in range(1, 9):
@@ -104,6 +112,10 @@ class Range:
         if self.high is None:
             return Range(Fraction(0), None)
         return Range(Fraction(0), Fraction(math.isqrt(max(0, math.ceil(self.high))) + 1))
+
+
+def _log(number: Fraction) -> float:
+    return math.log(number.numerator) - math.log(number.denominator)
 
 
 def least(ranges: Sequence[Range], sure: Sequence[bool]) -> Range:

@@ -19,6 +19,15 @@ def unwrapped(node: exp.Expr) -> exp.Expr:
     return node
 
 
+def constant(node: exp.Expr | None) -> int | None:
+    """A constant whole number."""
+    node = unwrapped(node) if node is not None else None
+    if isinstance(node, exp.Neg):
+        inner = constant(node.this)
+        return None if inner is None else -inner
+    return int(node.name) if isinstance(node, exp.Literal) and not node.is_string and node.name.isdecimal() else None
+
+
 def conjuncts(node: exp.Expr | None) -> Iterator[exp.Expr]:
     """The conditions that must all hold; what every branch of an OR demands is one of them too."""
     if node is None:

@@ -8,3 +8,4 @@ from discreet.stream.pan_private import PanPrivateDistinct as PanPrivateDistinct
 from discreet.stream.pan_private_visits import PanPrivateVisits as PanPrivateVisits
 from discreet.stream.stream import Stream as Stream
 from discreet.stream.tree_counter import TreeCounter as TreeCounter
+from discreet.stream.visitors import Visitors as Visitors

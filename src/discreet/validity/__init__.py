@@ -9,6 +9,8 @@ have to beat: a fresh part of the sample for each question. `ReusableHoldout` ju
 and `PopulationShare` intervals that include the sampling.
 """
 
+from discreet.validity.adaptive_counts import AdaptiveCounts as AdaptiveCounts
+from discreet.validity.adaptive_counts import PopulationCount as PopulationCount
 from discreet.validity.binomial import BinomialTest as BinomialTest
 from discreet.validity.block_tests import PermutationTest as PermutationTest
 from discreet.validity.block_tests import TTest as TTest
@@ -30,6 +32,7 @@ from discreet.validity.holdout import ReusableHoldout as ReusableHoldout
 from discreet.validity.planning import Plan as Plan
 from discreet.validity.planning import adaptive_error as adaptive_error
 from discreet.validity.planning import published_error as published_error
+from discreet.validity.planning import stated_error as stated_error
 from discreet.validity.population import PopulationInterval as PopulationInterval
 from discreet.validity.population import PopulationMean as PopulationMean
 from discreet.validity.population import PopulationShare as PopulationShare

@@ -29,6 +29,7 @@ Places = NDArray[np.int64]
 
 _PERMUTED = 199  # times, in each block
 _MOST = 10_000
+_KEYS = 1 << 21  # of permutations that are held at once
 
 
 class _OfBlocks(OfPeople):
@@ -170,9 +171,13 @@ class PermutationTest(_OfBlocks):
         first = int(np.sum(groups == 0))
         if not 0 < first < len(values):
             return False
-        keys = words(_PERMUTED * len(values), rng=rng).reshape(_PERMUTED, len(values))
-        sums = values[np.argsort(keys, axis=1)[:, :first]].sum(axis=1)
         middle = float(values.sum()) * first / len(values)  # a difference of means is a distance from it
         seen = abs(float(values[groups == 0].sum()) - middle)
-        as_far = int(np.sum(np.abs(sums - middle) >= seen * (1 - 1e-12)))
+        as_far, left, at_once = 0, _PERMUTED, max(1, _KEYS // len(values))
+        while left:
+            times = min(left, at_once)
+            keys = words(times * len(values), rng=rng).reshape(times, len(values))
+            sums = values[np.argsort(keys, axis=1)[:, :first]].sum(axis=1)
+            as_far += int(np.sum(np.abs(sums - middle) >= seen * (1 - 1e-12)))
+            left -= times
         return Fraction(1 + as_far, 1 + _PERMUTED) <= self.level

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import comb
+from typing import TypeAlias
 
 from discreet.exact import ONE, ZERO, Number, share
 from discreet.interval import log, pi, simpler_up
 from discreet.mechanisms.online_weights import Answered
 from discreet.privacy import Guarantee, Pure
+from discreet.validity.adaptive_counts import AdaptiveCounts, PopulationCount
 from discreet.validity.generalisation import on_the_sample
 from discreet.validity.thresholdout import Ladder, Thresholdout
 
@@ -25,28 +27,39 @@ class Claim:
     high: Fraction
 
 
+Claiming: TypeAlias = Thresholdout | Ladder | AdaptiveCounts
+
+
 def claims(
-    mechanism: Thresholdout | Ladder, answers: Sequence[Answered], confidence: Number = "0.95"
+    mechanism: Claiming, answers: Sequence[Answered] | Sequence[PopulationCount], confidence: Number = "0.95"
 ) -> tuple[Claim, ...]:
     """An interval for each question that was answered, however the questions were chosen.
 
     Guarantee: if the holdout is `people` rows, drawn independently from a population, and each adds between 0 and
         `sensitivity` to a count, then with this probability all intervals hold, each for the population's mean of the
         count over `people` times `sensitivity`. Of a ladder's question that did not move it, only the upper end says
-        something.
+        something. Adaptive counts have the confidence that they were opened with.
     Proof: docs/proofs/holdout.md, Theorem 2.
     """
+    if isinstance(mechanism, AdaptiveCounts):
+        return tuple(_stated(mechanism, answer) for answer in answers if isinstance(answer, PopulationCount))
     rare = (1 - share(confidence, "confidence")) / 2  # the noise's half, and the sample's
     easy, hard = (Fraction(each(1 - rare), mechanism.most) for each in (mechanism.easy_error, mechanism.hard_error))
     told, before = [], 0
     by_privacy = _by_privacy(mechanism, rare / 2)
-    for turn, answer in enumerate(answers, start=1):
+    checked = [answer for answer in answers if isinstance(answer, Answered)]
+    for turn, answer in enumerate(checked, start=1):
         drawn = min(by_privacy, by_counting(mechanism.people, turn, before, mechanism.numbers, rare / 2))
         middle, width = Fraction(answer.number, mechanism.most), (hard if answer.hard else easy) + drawn
         low = ZERO if isinstance(mechanism, Ladder) and not answer.hard else max(ZERO, middle - width)
         told.append(Claim(middle, answer.hard, min(low, ONE), min(ONE, max(ZERO, middle + width))))
         before += answer.hard
     return tuple(told)
+
+
+def _stated(mechanism: AdaptiveCounts, answer: PopulationCount) -> Claim:
+    middle = Fraction(answer.number, mechanism.people * mechanism.sensitivity)
+    return Claim(min(max(middle, answer.low), answer.high), hard=True, low=answer.low, high=answer.high)
 
 
 def by_counting(people: int, turn: int, hard: int, numbers: int, failure: Fraction) -> Fraction:

@@ -75,10 +75,35 @@ def _planned(n: int, questions: int, confidence: Number, moved: Callable[[Fracti
     return Plan(rows, asked, sure, variance, loss, proven.error if proven.failure <= 1 - sure else ONE)
 
 
-def _search(n: int, questions: int, rare: float, moved: Callable[[Fraction], Interval]) -> _Choice:
+def stated_error(
+    n: int, questions: int, variance: Fraction, loss: Concentrated, confidence: Number = "0.95"
+) -> Fraction:
+    """The same for noise that somebody chose: k shares of n rows with noise of this variance on each count.
+
+    `loss` is of all answers together, for replacing a row.
+    """
+    rare = 1 - share(confidence, "confidence")
+    chosen = _search(n, questions, float(rare), quarter, (float(variance) ** 0.5 / n, float(loss.rho)))
+    failure = chosen.failure(rare)
+    noise = simpler_up(((2 * variance * exactly_log(2 * questions / failure)).sqrt() / n).up)
+    proven = transferred(Accuracy(noise, failure), Guarantee(loss, Replace()), chosen.slack(rare))
+    return proven.error if proven.failure <= rare else ONE
+
+
+def _search(
+    n: int,
+    questions: int,
+    rare: float,
+    moved: Callable[[Fraction], Interval],
+    known: tuple[float, float] | None = None,
+) -> _Choice:
+    """What makes the error small; `known` are a deviation and a ρ that were chosen before."""
+
     def error(point: list[float]) -> float:
         deviation, sample, posterior, part = _real(point)
         rho = questions / (2 * (n * deviation) ** 2)
+        if known is not None:
+            deviation, rho = known
         epsilon = min(_FAR, _epsilon(rho, -log(rare * (1 - part) * posterior)))
         noise = deviation * sqrt(2 * log(2 * questions / (rare * part * sample)))
         return noise + float(moved(Fraction(epsilon)).high) + sample + 2 * posterior

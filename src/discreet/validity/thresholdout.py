@@ -48,6 +48,7 @@ class _Checked:
     """What both share: a comparison for half of the price, and numbers with fresh noise for the other half."""
 
     takes: ClassVar[Takes] = Takes.STREAM
+    monotone: ClassVar[bool] = True  # no count falls where a person comes: what is claimed is for shares of 0 to 1
 
     epsilon: Fraction
     threshold: int

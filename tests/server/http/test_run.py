@@ -12,6 +12,8 @@ from server.http.conftest import Place
 from server.served import Server
 
 import discreet as dp
+from discreet.errors import Refusal
+from discreet.learn.model_release import model_class
 from discreet.privacy import Approximate
 
 PRICED = {"epsilon": "1", "column": "cost"}
@@ -49,6 +51,18 @@ def test_an_analyst_runs_a_mean_and_the_same_again_is_free_by_whichever_door(pla
     line = next(line for line in server.lines() if line.get("path") == "/api/v1/run" and line.get("entry"))
     assert line["entry"] == said["entry"]
     assert "mean" not in {key for key in line if key != "path"}
+
+
+def test_a_private_test_goes_through_the_door_for_one_row_a_person(place: Place, server: Server) -> None:
+    there = server.connect(place.ann)
+    asked: dict[str, Any] = {"column": "cost", "mean": 500, "blocks": 5, "epsilon": "0.01"}
+    told = there.run("t-test", "visits", max_rows=1, **asked)
+    assert set(told.value) == {"p_value", "statistic", "says"}
+    assert 0 <= told.value["p_value"] <= 1
+    with pytest.raises(Refusal, match="rows that are independent"):
+        there.run("t-test", "visits", **asked)
+    line = there.run("population-mean", "visits", max_rows=1, column="cost", epsilon="0.01").value
+    assert line["low"] <= line["estimate"] <= line["high"]
 
 
 @pytest.mark.parametrize(
@@ -97,3 +111,29 @@ def test_a_delta_is_the_mechanisms_own_where_it_has_one(place: Place, server: Se
     answer = there.run("quantiles", "SELECT cost FROM visits", epsilon=2, levels=[0.25, Fraction(1, 2), "0.75"])
     assert answer.value == sorted(answer.value)
     assert len(answer.value) == 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "label"),
+    [
+        ("random-forest-classifier", "urgent"),
+        ("random-forest-regressor", "cost"),
+        ("additive-classifier", "urgent"),
+        ("additive-regressor", "cost"),
+    ],
+)
+def test_forests_and_additive_models_are_fitted_by_their_names(
+    place: Place, server: Server, name: str, label: str
+) -> None:
+    """The answer is the model itself: read where it was asked for, it predicts; and the same again is free."""
+    features = ["region", "cost" if label == "urgent" else "urgent"]
+    given: dict[str, Any] = {"epsilon": "1", "features": features, "label": label}
+    said = run(server, place.ann, table="visits", mechanism=name, parameters=given).json
+    model: Any = model_class(name).read(said["value"])
+    assert model.features == tuple(features)
+    told = model.predict([[0.0, 1.0], [1.0, 0.0]]).tolist()
+    assert all(0 <= each <= 1000 if label == "cost" else each in {True, False} for each in told)
+    again = run(server, place.cleo, table="visits", mechanism=name, parameters=given).json
+    assert (again["value"], again["cost"]) == (said["value"], None)
+    assert server.connect(place.ann).run(name, "visits", **given).value == said["value"]

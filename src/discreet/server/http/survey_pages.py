@@ -22,6 +22,7 @@ from discreet import local
 from discreet.desk.surveys import AnswerShare, doubts, guessed, lines, ready
 from discreet.errors import Refusal
 from discreet.exact import spoken
+from discreet.noise.bernoulli import DIGITS
 from discreet.pictures.charts import ERRORS, NARROW, WIDE, Ruler, Series, bars
 from discreet.pictures.svg import safe
 from discreet.server.errors import missing
@@ -32,6 +33,7 @@ from discreet.transport.signing_keys import Handover
 from discreet.transport.task import Unknown, moment
 
 MOST = 50  # answers on a page
+_STEEPEST = 20  # ε up to which a page adds up e^ε
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,39 @@ class Dice:
             "holder": str(self.holder),
             "other": str(self.other),
         }
+
+
+@dataclass(frozen=True)
+class TextDice:
+    """Coins of RAPPOR, so many out of 2^64: how likely a bit is flipped for good, and told as 1 if it is 0, or 1."""
+
+    client: local.Rappor
+
+    @classmethod
+    def of(cls, client: local.Rappor) -> TextDice:
+        """Those of a client, if a browser makes the same of texts."""
+        if client.key or client.epsilon > _STEEPEST:
+            raise Refusal(
+                f"this RAPPOR is not answered on a page: key={client.key} epsilon={client.epsilon}",
+                hint=f"pages hash texts without a key, and prove promises up to {_STEEPEST}",
+            )
+        return cls(client)
+
+    def told(self) -> dict[str, str | int]:
+        """For the page."""
+        odds = {name: int(getattr(self.client, name) * (1 << DIGITS)) for name in ("flipped", "quiet", "loud")}
+        filters = {"size": self.client.bits, "hashes": self.client.hashes, "cohorts": self.client.cohorts}
+        return {
+            "kind": "text",
+            "bits": DIGITS,
+            **filters,
+            **{name: str(part) for name, part in odds.items()},
+        }
+
+
+def told_dice(client: local.Reporter) -> dict[str, str | int]:
+    """The dice of a client, or the coins if it tells of texts, for the page."""
+    return (TextDice.of(client) if isinstance(client, local.Rappor) else Dice.of(client)).told()
 
 
 FILES = "/survey/static"
@@ -134,7 +169,7 @@ def answer_page(standing: TaskStanding, handovers: Sequence[Handover], now: date
     """The page on which people answer. By the handovers a device that knows an earlier key finds the present one."""
     task = standing.task
     try:
-        dice = Dice.of(task.client).told()
+        dice = told_dice(task.client)
     except Refusal:
         return _around(standing, now, _ELSEWHERE)
     phase = "late" if standing.closed else "early" if task.early(now) else "open"

@@ -16,7 +16,7 @@ import { walked } from "./trust.js";
 
 const [NAME, STORE] = ["discreet-survey", "kept"];
 
-const drawn = (size) => crypto.getRandomValues(new Uint8Array(size));
+export const drawn = (size) => crypto.getRandomValues(new Uint8Array(size));
 
 // The report on an answer, by coins of the browser's own that are kept nowhere.
 export const rolled = (rule, answer) => report(rule, drawn(coinsNeeded(rule)), answer);
@@ -53,7 +53,7 @@ export class Memory {
   // `prices` of all that was rolled here, with their `limit`.
   state() {
     const names = [this.question, this.exact, this.last, "spent", "limit"];
-    return this.#turn(names, (same, exact, last = this.asked, spent = {}, limit = USUAL) => {
+    return this.turn(names, (same, exact, last = this.asked, spent = {}, limit = USUAL) => {
       const people = { ...exact, ...same };
       const another = Object.entries(people).find(([who]) => who !== this.who)?.[1].report ?? null;
       const mine = people[this.who];
@@ -68,7 +68,7 @@ export class Memory {
   // before stays, whatever is answered now. `known` is a report that this person sent before. What would be more than
   // the limit of this device is `refused`, and not rolled.
   hold(rule, { answer, known = null }) {
-    return this.#turn([this.question, this.exact, "spent", "limit"], (same, exact, spent = {}, limit = USUAL) => {
+    return this.turn([this.question, this.exact, "spent", "limit"], (same, exact, spent = {}, limit = USUAL) => {
       const people = { ...exact, ...same };
       const fresh = !people[this.who] && known === null;
       if (fresh && !fits(Object.values(spent), this.price, limit)) return { told: { refused: true } };
@@ -84,7 +84,7 @@ export class Memory {
 
   // What became of it. Where somebody made the browser forget meanwhile, it remembers again.
   settle(send) {
-    return this.#turn([this.question, this.exact, "spent"], (same, exact, spent = {}) => {
+    return this.turn([this.question, this.exact, "spent"], (same, exact, spent = {}) => {
       const people = { ...exact, ...same };
       const mine = people[this.who] ?? { report: uploadParts(send.body).report, sends: {} };
       const sends = { ...mine.sends, [this.digest]: send };
@@ -95,7 +95,7 @@ export class Memory {
 
   // The most that the prices of all that is rolled here may add up to, as its owner says.
   allow(limit) {
-    return this.#turn(["limit"], () => ({ put: { limit } }));
+    return this.turn(["limit"], () => ({ put: { limit } }));
   }
 
   #with(spent) {
@@ -106,7 +106,7 @@ export class Memory {
   // over to it, "stranger" otherwise. What is trusted is trusted from then on.
   trust(key, handovers) {
     const signer = `signer/${this.survey}`;
-    return this.#turn(["keys", signer], (keys = null, last = null) => {
+    return this.turn(["keys", signer], (keys = null, last = null) => {
       const known = walked(keys, last, key, handovers);
       if (known === null) return { told: "stranger" };
       const told = keys === null ? "first" : keys.includes(key) ? "known" : "next";
@@ -115,7 +115,7 @@ export class Memory {
   }
 
   // Look at what is kept under these names, and change it, so that nobody comes in between.
-  #turn(names, change) {
+  turn(names, change) {
     return new Promise((resolve, reject) => {
       const turn = this.#file.transaction(STORE, "readwrite", { durability: "strict" });
       const kept = turn.objectStore(STORE);

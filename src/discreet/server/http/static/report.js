@@ -12,9 +12,19 @@ const number = (bytes) => (bytes.length ? BigInt(`0x${hex(bytes)}`) : 0n);
 
 // The law of a report as the page brings it, in whole numbers out of 2^bits.
 export function law(dice) {
+  if (dice.kind === "text") return textLaw(dice);
   const whole = { kind: dice.kind, bits: BigInt(dice.bits), choices: dice.choices };
   return { ...whole, holder: BigInt(dice.holder), other: BigInt(dice.other), all: 1n << BigInt(dice.bits) };
 }
+
+// Of a text: how likely a bit is flipped for good, and told as 1 if it is 0 (`quiet`) or 1 (`loud`).
+function textLaw({ kind, bits, size, hashes, cohorts, flipped, quiet, loud }) {
+  const coins = { flipped: BigInt(flipped), quiet: BigInt(quiet), loud: BigInt(loud), all: 1n << BigInt(bits) };
+  return { kind, bits: BigInt(bits), choices: 0, size, hashes, cohorts, ...coins };
+}
+
+// Two texts differ in 2 · hashes bits at most: by which factor one makes a permanent response likelier than the other.
+const apart = ({ hashes, flipped, all }) => [(all - flipped) ** BigInt(2 * hashes), flipped ** BigInt(2 * hashes)];
 
 // A number not above e^ε · 2^SCALE. Every term is rounded down, and those left out are positive.
 export function leastExp(epsilon) {
@@ -39,6 +49,10 @@ export function fraction(text) {
 
 // Whether any two answers of a person make any report likely by factors of at most e^ε apart.
 export function keeps(rule, epsilon) {
+  if (rule.kind === "text") {
+    const [top, bottom] = apart(rule);
+    return 0n < rule.flipped && rule.quiet < rule.loud && top << SCALE <= leastExp(epsilon) * bottom;
+  }
   const { kind, holder, other, all, choices } = rule;
   if (!(0n < other && other <= holder && holder < all)) return false;
   if (kind === "one") {
@@ -49,8 +63,9 @@ export function keeps(rule, epsilon) {
 
 // In how many of 100 cases at most somebody guesses right which of two answers, one as likely as the other, made a
 // report: r / (1 + r), rounded up, where r is the most by which one can make it likelier than the other.
-export function bestGuess({ kind, holder, other, all }) {
-  const [top, bottom] = kind === "one" ? [holder, other] : [holder * (all - other), other * (all - holder)];
+export function bestGuess(rule) {
+  const { kind, holder, other, all } = rule;
+  const [top, bottom] = kind === "text" ? apart(rule) : kind === "one" ? [holder, other] : [holder * (all - other), other * (all - holder)];
   return Number((100n * top + top + bottom - 1n) / (top + bottom));
 }
 

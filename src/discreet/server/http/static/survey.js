@@ -9,7 +9,7 @@ import { handedOver, signature } from "./trust.js";
 const ASKED = "discreet-question\0"; // before what a question is known by
 const MEANT = "discreet-meaning\0"; // however it is spelled
 const TOKEN = /^[\w-]{1,256}$/; // of an invitation
-const OUTCOMES = {
+export const OUTCOMES = {
   accepted: ["Received", "Your report was counted."],
   replayed: ["Received", "This very report had arrived before. It counts once."],
   early: ["Not open yet", "Nothing was counted. The same report can be sent again when the survey opens."],
@@ -20,7 +20,7 @@ const OUTCOMES = {
   unlikely: ["Not counted", "Honest dice hardly ever show this, so the server takes it for made up. Nothing was counted."],
   malformed: ["Not understood", "The server did not understand the report. Nothing was counted."],
 };
-const COUNTED = ["accepted", "replayed"];
+export const COUNTED = ["accepted", "replayed"];
 const FINAL = [...COUNTED, "late", "full", "over_limit", "unlikely"]; // sent again it would come to the same
 const SIGNED = {
   good: "The question and its terms are signed, and the signature holds.",
@@ -48,7 +48,7 @@ function invitation(survey) {
   return sessionStorage.getItem(name) ?? "";
 }
 
-class Survey {
+export class Survey {
   constructor(task, rule, digest, memory, token) {
     Object.assign(this, { task, rule, digest, memory, token, sending: false });
   }
@@ -186,7 +186,7 @@ class Survey {
   }
 }
 
-function stop(title, words, link) {
+export function stop(title, words, link) {
   const onward = link && made("p", {}, made("a", { href: `${location.pathname}/results`, text: link }));
   byId("stage").replaceChildren(made("section", { class: "card" }, heading(title), para(words), onward));
 }
@@ -213,6 +213,13 @@ function obstacle(task, token, phase) {
   return null;
 }
 
+// What remembers and what asks, by the kind of the report. What texts need is loaded only for them.
+async function kinds(rule) {
+  if (rule.kind !== "text") return [Memory, Survey];
+  const { TextMemory, TextSurvey } = await import("./text.js");
+  return [TextMemory, TextSurvey];
+}
+
 async function begin() {
   const [task, dice] = [given("task"), given("dice")];
   if (!globalThis.crypto?.subtle) {
@@ -231,7 +238,8 @@ async function begin() {
   const spelled = { question: seen(task.question), domain: task.domain.map(seen), mechanism: task.mechanism };
   const meant = await digestOf(MEANT + canonical(spelled));
   const who = token ? (await digestOf(token)).slice(0, 32) : "open";
-  const memory = new Memory(file, { survey: task.id, asked, meant, digest, who, price: task.mechanism.parameters.epsilon });
+  const [Kept, Shown] = await kinds(rule);
+  const memory = new Kept(file, { survey: task.id, asked, meant, digest, who, price: task.mechanism.parameters.epsilon });
   const signer = await memory.trust(task.key, state === "good" ? await handedOver(given("handovers")) : []);
   if (signer === "stranger") return stop("Do not answer", STRANGER);
   byId("question").textContent = task.question;
@@ -239,7 +247,7 @@ async function begin() {
   const closed = obstacle(task, token, dice.phase);
   if (closed && !FINAL.includes((await memory.state()).send?.outcome)) return stop(...closed);
   if (task.invited) addEventListener("hashchange", () => location.reload()); // another invitation
-  return new Survey(task, rule, digest, memory, token).start();
+  return new Shown(task, rule, digest, memory, token).start();
 }
 
 if (byId("stage")) {
