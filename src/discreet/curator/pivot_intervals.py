@@ -35,7 +35,7 @@ from discreet.curator.ratio_intervals import Fieller
 from discreet.mechanisms.noise_sums import SURE, Additive, Sums, bar, smooth, sums_of
 
 _BESIDE = Fraction(1, 6)  # of what may go wrong: that a number beside the pivot is not where it is taken to be
-_NEARER = 0.5, 0.8, 0.9, 0.95  # of where the end of a sum of two ratios was: where it is looked for next
+_FIRST, _NEXT, _LITTLE, _WALKS = 0.6, 0.96, 0.99, 8  # how the end of a sum of two ratios is looked for, inward
 _FAR = 0.7  # how far noise may move a divisor, of itself, for directions to be told
 _CELLS, _WIDEST_CELL = 12, 0.04  # of what one divisor gained and the other lost
 _APART = Fraction(1, 5)  # of that: for where either ratio is, the rest for how far its divisor may be moved
@@ -155,11 +155,15 @@ class _Arcs:
             """On one side: where the sum is far off there, neither ratio is far off on the other."""
             ranges = off if sign > 0 else [(-high, -low) for low, high in off]
             most = ranges[0][1] + ranges[1][1]
-            for share in _NEARER:
-                least = most * share
+            share = _FIRST
+            for _ in range(_WALKS):
+                least, before = most * share, most
                 one = self._turned(0, told[0], (max(ranges[0][0], least - ranges[1][1]), ranges[0][1]), sign)
                 two = self._turned(1, told[1], (max(ranges[1][0], least - ranges[0][1]), ranges[1][1]), sign)
-                most = min(most, max(least, reach(arc, self.still, one, two, float(self.rare)) * times))
+                far = reach(arc, self.still, one, two, float(self.rare)) * times
+                most, share = min(most, max(least, far)), _FIRST if far <= least else _NEXT
+                if most > _LITTLE * before:
+                    break
             return most
 
         return told[0] + told[1] - Fraction(end(1) * SURE), told[0] + told[1] + Fraction(end(-1) * SURE)
