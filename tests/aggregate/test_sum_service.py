@@ -137,6 +137,8 @@ def test_what_was_sent_is_forgotten_with_the_epoch(tmp_path: Path) -> None:
     here.read(here.steps(VALUES))
     with sqlite3.connect(here.home / FILE) as file:
         assert file.execute("SELECT count(*) FROM message").fetchone() == (0,)
+        assert file.execute("SELECT count(*) FROM box").fetchone() == (0,)
+        assert file.execute("SELECT count(told) FROM step").fetchone() == (0,)
         assert file.execute("SELECT count(*) FROM outcome").fetchone() == (1,)
 
 
@@ -255,6 +257,21 @@ def test_a_vector_is_added_up_number_by_number(tmp_path: Path) -> None:
     assert told[0] == SumRead(0, (-34 + unit, 83 + unit, 8 + unit), 4)
     for odd in ([101, 0, 0], [60, 81, 0], [1, 2], 7):
         assert "expected" in refused(here, here.devices[0].taking_part(here, here.name, odd))
+
+
+@pytest.mark.parametrize("total", ["1e999999999", "nan", "1/0", "", [1], "9" * 50])
+def test_a_device_reads_no_sum_that_is_none(tmp_path: Path, total: object) -> None:
+    here = street(tmp_path, 3)
+    honest = here.step
+
+    def step(*asked: Any) -> dict[str, Any]:  # noqa: ANN401
+        found = honest(*asked)
+        content = found["content"]
+        return {**found, "content": {**content, "total": [total]}} if content and "total" in content else found
+
+    here.step = step  # type: ignore[method-assign, assignment]
+    told = here.read(here.steps(VALUES[:3]))
+    assert {str(one) for one in told.values()} == {"the aggregator told no sum"}
 
 
 def test_a_closed_sum_takes_nothing(tmp_path: Path) -> None:

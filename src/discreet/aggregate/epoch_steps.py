@@ -11,6 +11,7 @@ import sqlite3
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from fractions import Fraction
+from hashlib import sha256
 from typing import Any
 
 from discreet.aggregate import sum_messages as wire
@@ -88,9 +89,11 @@ def keep(file: sqlite3.Connection, task: SumTask, message: Message, now: datetim
     where = task.digest, message.epoch, message.step
     if not message.place < len(task.people) or not message.genuine(task.people[message.place]):
         raise Misshapen
-    before = said(file, *where).get(message.place)
+    kept = sha256(message.content).digest() if message.step == BOXES else message.content
+    sought = "SELECT content FROM message WHERE digest = ? AND epoch = ? AND step = ? AND place = ?"
+    before = file.execute(sought, (*where, message.place)).fetchone()
     if before is not None:
-        if before != message.content:
+        if before[0] != kept:
             raise Late
         return
     epoch = current(file, task)
@@ -104,8 +107,14 @@ def keep(file: sqlite3.Connection, task: SumTask, message: Message, now: datetim
         _begin(file, task, epoch, HELLO, now)
     file.execute(
         "INSERT INTO message (digest, epoch, step, place, content) VALUES (?, ?, ?, ?, ?)",
-        (*where, message.place, message.content),
+        (*where, message.place, kept),
     )
+    if message.step == BOXES:
+        boxes = wire.json_in(message.content)
+        file.executemany(
+            "INSERT INTO box (digest, epoch, receiver, sender, content) VALUES (?, ?, ?, ?, ?)",
+            [(task.digest, epoch, int(receiver), message.place, box) for receiver, box in boxes.items()],
+        )
 
 
 def advance(file: sqlite3.Connection, task: SumTask, patience: Patience, now: datetime) -> None:
@@ -118,7 +127,7 @@ def advance(file: sqlite3.Connection, task: SumTask, patience: Patience, now: da
         spoken, expected = senders(file, task.digest, epoch, step), _expected(file, task, epoch, step)
         if len(spoken) < len(expected) and now < max(began, patience.awake) + patience.each:
             return
-        file.execute("UPDATE step SET over = 1 WHERE digest = ? AND epoch = ? AND step = ?", (task.digest, epoch, step))
+        _close(file, task, epoch, step)
         sum_ = _sum(task)
         least = sum_.minimum if step <= UPLOAD else sum_.threshold
         if len(spoken) < least:
@@ -129,6 +138,15 @@ def advance(file: sqlite3.Connection, task: SumTask, patience: Patience, now: da
         else:
             total, refused = _added(file, task, epoch)
         _end(file, task, epoch, total, refused)
+
+
+def _close(file: sqlite3.Connection, task: SumTask, epoch: int, step: int) -> None:
+    """A step is over; what everybody needs of it is written once, and not made anew for each who asks."""
+    told = None if step in (BOXES, SHARES) else json.dumps(_told(file, task, epoch, step))
+    file.execute(
+        "UPDATE step SET over = 1, told = ? WHERE digest = ? AND epoch = ? AND step = ?",
+        (told, task.digest, epoch, step),
+    )
 
 
 def _few(left: int, people: int, least: int) -> str:
@@ -164,18 +182,26 @@ def standing(file: sqlite3.Connection, task: SumTask, epoch: int, step: int, pla
         content = None if row[0] is None else {"total": json.loads(row[0]), "people": row[1]}
         return StepStanding(*where, over=True, content=content, refused=row[2])
     over = file.execute(
-        "SELECT over FROM step WHERE digest = ? AND epoch = ? AND step = ?", (task.digest, epoch, step)
+        "SELECT over, told FROM step WHERE digest = ? AND epoch = ? AND step = ?", (task.digest, epoch, step)
     ).fetchone()
     if over is None or not over[0]:
         return StepStanding(*where, over=False)
-    return StepStanding(*where, over=True, content=_content(file, task, epoch, step, place))
+    content = _boxes(file, task, epoch, place) if step == BOXES else json.loads(over[1] or "null")
+    return StepStanding(*where, over=True, content=content)
 
 
-def _content(file: sqlite3.Connection, task: SumTask, epoch: int, step: int, place: int) -> dict[str, Any]:
-    """What everybody needs of a step; of boxes, those for one person; of uploads, their signatures alone."""
+def _boxes(file: sqlite3.Connection, task: SumTask, epoch: int, place: int) -> dict[str, str]:
+    """Those for one person, by whom they are from."""
+    found = file.execute(
+        "SELECT sender, content FROM box WHERE digest = ? AND epoch = ? AND receiver = ? ORDER BY sender",
+        (task.digest, epoch, place),
+    )
+    return {str(sender): content for sender, content in found}
+
+
+def _told(file: sqlite3.Connection, task: SumTask, epoch: int, step: int) -> dict[str, Any]:
+    """What everybody needs of a step that is over; of uploads, their signatures alone."""
     read = {sender: wire.json_in(each) for sender, each in said(file, task.digest, epoch, step).items()}
-    if step == BOXES:
-        return wire.by_place({sender: each[str(place)] for sender, each in read.items() if str(place) in each})
     if step in (UPLOAD, AGREEMENT):
         return wire.by_place({sender: each["signature"] for sender, each in read.items()})
     return wire.by_place(read)

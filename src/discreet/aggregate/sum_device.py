@@ -8,6 +8,7 @@ with a key that no other hands over to is another collector.
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
@@ -34,6 +35,7 @@ from discreet.transport.signing_keys import Handover, follows, read_handover, re
 
 # Of a person who says nothing: at δ = 10⁻⁶ this is less than ε = 5, as surveys have it. ρ + 2√(ρ ln(1/δ)) = 4.93.
 USUAL = Concentrated(Fraction(3, 8))
+_NUMBER = re.compile(r"-?[0-9]{1,40}(/[1-9][0-9]{0,39})?")  # whatever a server sends, it is read quickly
 _CALLED = Called(
     "what this device told sums",
     "nothing was sent",
@@ -256,7 +258,7 @@ def _epoch(standing: dict[str, Any], task: SumTask) -> int:
 
 def _read(epoch: int, content: Any) -> SumRead:  # noqa: ANN401  # any JSON
     match content:
-        case {"total": list(total), "people": int(people)}:
+        case {"total": list(total), "people": int(people)} if all(map(_NUMBER.fullmatch, map(str, total))):
             return SumRead(epoch, tuple(Fraction(str(each)) for each in total), people)
     raise Refusal("the aggregator told no sum")
 

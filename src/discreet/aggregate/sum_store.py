@@ -4,8 +4,9 @@ plan      what each sum asks, while people join
 person    the public key of each who joined, in the order in which they came
 invited   digests of tokens, and whose key came with it
 task      signed documents, each version
-message   what was said in each step of an epoch, until the epoch is over
-step      when a step began, and whether it is over
+message   what was said in each step of an epoch, until the epoch is over; of boxes only their hash
+box       boxes by whom they are for
+step      when a step began, whether it is over, and then what everybody needs of it
 outcome   of each epoch: the sum, over how many people; or why there is none
 handover  from one key to the next
 """
@@ -36,8 +37,12 @@ CREATE TABLE IF NOT EXISTS message (
     digest BLOB, epoch INTEGER, step INTEGER, place INTEGER, content BLOB NOT NULL,
     PRIMARY KEY (digest, epoch, step, place)
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS box (
+    digest BLOB, epoch INTEGER, receiver INTEGER, sender INTEGER, content TEXT NOT NULL,
+    PRIMARY KEY (digest, epoch, receiver, sender)
+) STRICT, WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS step (
-    digest BLOB, epoch INTEGER, step INTEGER, began TEXT NOT NULL, over INTEGER NOT NULL,
+    digest BLOB, epoch INTEGER, step INTEGER, began TEXT NOT NULL, over INTEGER NOT NULL, told TEXT,
     PRIMARY KEY (digest, epoch, step)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS outcome (
@@ -75,3 +80,5 @@ def senders(file: sqlite3.Connection, digest: bytes, epoch: int, step: int) -> l
 def forget(file: sqlite3.Connection, digest: bytes, epoch: int) -> None:
     """Delete what was said in an epoch that is over; what was there is overwritten."""
     file.execute("DELETE FROM message WHERE digest = ? AND epoch = ?", (digest, epoch))
+    file.execute("DELETE FROM box WHERE digest = ? AND epoch = ?", (digest, epoch))
+    file.execute("UPDATE step SET told = NULL WHERE digest = ? AND epoch = ?", (digest, epoch))
