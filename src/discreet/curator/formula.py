@@ -212,11 +212,6 @@ class Ratio:
             yield from line.weights.values()
 
     @property
-    def leaves(self) -> tuple[Leaf, ...]:
-        """The noisy statistics in it."""
-        return tuple({**self.above.weights, **self.below.weights})
-
-    @property
     def linear(self) -> Linear | None:
         """The linear number that it is, if what is below has no noise."""
         if self.below.weights or not self.below.constant:
