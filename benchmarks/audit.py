@@ -1,4 +1,4 @@
-"""Every wrong mechanism of the zoo is refuted with 100,000 runs at α = 10⁻⁶ in at most two seconds of one core.
+"""Every wrong mechanism of the zoo is refuted with 100,000 runs at α = 10⁻⁶ in at most four seconds of one core.
 
 The bound is the ε that the audit proves at the δ of the claim; the fourth sparse vector is also audited fifty times.
 """

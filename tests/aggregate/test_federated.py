@@ -40,9 +40,20 @@ def test_a_long_vector_keeps_its_direction() -> None:
     assert GRID.clipped([0.9, 0.9]) == [706, 706]  # 900 · 1000 / 1273, the root of 1,620,000 rounded up
     assert ClippedGrid(Fraction(1), 1).clipped([1, 1]) == [0, 0]
     assert GRID.clipped([0.3, -0.4]) == [299, -400]  # 0.3 is a little less in binary
-    for odd in ([math.nan], [math.inf, 0], [[1.0]]):
-        with pytest.raises(Refusal, match="finite numbers"):
-            GRID.clipped(odd)
+    with pytest.raises(Refusal, match="a vector of numbers"):
+        GRID.clipped([[1.0]])
+
+
+def test_no_row_keeps_a_person_from_taking_part() -> None:
+    """Who is missing is seen: a refusal would tell of the rows."""
+    assert GRID.clipped([math.nan, 0.5, -math.inf]) == [0, 500, 0]
+    descent = LogisticDescent(GRID)
+    usual = descent.gradient([1.0, 0.0], [[0.5, 0.25]], [1])
+    assert usual != [0, 0]
+    odd: list[list[float]] = [[0.5, 0.25], [math.nan, 1], [math.inf, 1], [1, 1]]
+    assert descent.gradient([1.0, 0.0], odd, [1, 1, 0, 2]) == usual
+    assert descent.gradient([1.0, 0.0], np.zeros((0, 2)), []) == [0, 0]
+    assert len(descent.gradient([1e300, -1e300], [[1e300, 1e300]], [1])) == 2
 
 
 def test_worst_vectors_are_told_apart_as_often_as_the_promise_allows_and_no_oftener() -> None:
@@ -107,9 +118,8 @@ def test_a_gradient_is_that_of_finite_differences() -> None:
         aside[place] = 1e-5
         slope = (loss(weights + aside) - loss(weights - aside)) / 2e-5
         assert found[place] == pytest.approx(slope, abs=3e-5)
-    for odd, answers in (([[1.0]], [2]), ([[1.0, 2.0]], [1]), (np.zeros((0, 1)), [])):
-        with pytest.raises(Refusal, match="expected"):
-            descent.gradient([1.0], odd, answers)
+    with pytest.raises(Refusal, match="expected rows of 1 numbers"):
+        descent.gradient([1.0], [[1.0, 2.0]], [1])
     with pytest.raises(Refusal, match="expected 2 weights"):
         descent.step([1.0], [Fraction(1), Fraction(2)], 3)
 

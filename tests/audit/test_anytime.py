@@ -82,8 +82,8 @@ def test_it_would_be_seen_if_it_alarmed_too_often() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("mechanism", [TIGHT[0], TIGHT[2]], ids=lambda mechanism: mechanism.name)
 def test_a_claim_that_is_attained_is_refuted_no_more_often_than_alpha(mechanism: Specimen) -> None:
-    """At alpha = 0.1: Pr[Bin(1000, 0.1) > 160] < 1e-9."""
-    assert alarms(mechanism, 1000, "0.1") <= 160
+    """At alpha = 0.1: Pr[Bin(300, 0.1) > 66] < 1e-9."""
+    assert alarms(mechanism, 300, "0.1") <= 66
 
 
 class Slower:

@@ -22,6 +22,7 @@ from release.examples import EXAMPLES as RELEASES
 from release.examples import OTHERS
 from scipy import stats
 from stream.examples import EXAMPLES as COUNTERS
+from validity.examples import EXAMPLES as TESTS
 
 from discreet.audit import audit
 from discreet.curator import Curator, catalogue
@@ -35,7 +36,8 @@ from discreet.privacy import AddRemove, Approximate, Concentrated, Neighbours, P
 from discreet.sql.cell_numbers import BoundedRows
 from discreet.sql.split_at_noise import rows_of
 
-EVERY = {**EXAMPLES, **CLIENTS, **RELEASES, **OTHERS, **COUNTERS}
+ONES = {**EXAMPLES, **CLIENTS, **RELEASES, **OTHERS, **COUNTERS, **TESTS}
+EVERY = {name: some for name, some in ONES.items() if REGISTRY[name].takes is not Takes.RELATION}
 # Those of this package that take something else than a relation: a test may have registered others in this process.
 REGISTERED = {
     name: kind
@@ -44,7 +46,7 @@ REGISTERED = {
 }
 OF_ROWS = {
     "mean", "variance", "quantile", "quantile-end", "quantiles", "smooth-median", "pure-median", "proposed-median",
-    "posted-price", "smooth-rank", "pure-rank", "block-mean",
+    "posted-price", "rationed-price", "smooth-rank", "pure-rank", "block-mean",
 }  # fmt: skip
 COSTS = "SELECT cost FROM visits"
 OWN = 9  # rows of the person who comes or goes: more than any cap here

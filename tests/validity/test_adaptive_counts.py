@@ -90,6 +90,14 @@ def test_in_a_home_the_stated_error_covers_the_population(tmp_path: Path) -> Non
         session.ask(sql)
 
 
+def test_both_ends_are_as_far_away_as_is_stated() -> None:
+    asked = AdaptiveCounts.planned(10_000, 20)
+    (answer,) = asked.answers((5000,))
+    assert 0.05 < asked.population_error < 0.2
+    for end in (answer.low, answer.high):
+        assert asked.population_error <= abs(end - Fraction(1, 2)) <= asked.population_error + Fraction(1, 10**6)
+
+
 def test_claims_are_the_intervals_that_were_stated() -> None:
     asked = AdaptiveCounts(Fraction(1, 100), 1000, 5)
     answers = asked.answers((500, -30, 1100))

@@ -47,6 +47,13 @@ def test_a_small_loss_proves_more_than_counting_does() -> None:
     )
 
 
+def test_corrections_that_were_said_before_widen_what_comes_after() -> None:
+    loud = Thresholdout(Fraction(10**6), 10, 10_000, hard=50)
+    last = claims(loud, [Answered(5000, hard=True)] * 5)[-1]
+    noise = Fraction(loud.hard_error(Fraction(39, 40)), 10_000)
+    assert last.high == Fraction(1, 2) + noise + by_counting(10_000, 5, 4, loud.numbers, Fraction(1, 80))
+
+
 def test_of_a_ladder_a_question_that_moved_nothing_has_an_upper_end_only() -> None:
     ladder = Ladder(Fraction(100), 10, 10_000, hard=5)
     first, second = claims(ladder, [Answered(6000, hard=True), Answered(6000, hard=False)])

@@ -173,6 +173,24 @@ def test_intervals_for_shares_cover(share: float, neighbours: AddRemove | Replac
     assert np.mean([each.high - each.low for each in told]) < 0.6
 
 
+def test_intervals_for_shares_cover_where_noise_is_larger_than_the_counts() -> None:
+    asked = PopulationShare("smokes", "yes", Fraction(1, 10))
+    rng, noise, runs = np.random.default_rng(14), Seeded(14), 150
+    told = [asked(smokers(0.5, 20, rng), rng=noise) for _ in range(runs)]
+    assert not Coverage(sum(each.low <= 0.5 <= each.high for each in told), runs).refuted(0.95)
+
+
+def test_a_person_who_is_replaced_moves_two_cells() -> None:
+    shares = (Fraction(1, 2), Fraction(1, 2))
+    scales = [ChiSquareTest(("smokes",), EPSILON, shares, neighbours=kind).scale for kind in (AddRemove(), Replace())]
+    assert scales == [1, 2]
+
+
+def test_the_smallest_p_value_of_a_simulation_is_that_of_its_own_table() -> None:
+    test = ChiSquareTest(("smokes",), EPSILON, (Fraction(1, 4), Fraction(3, 4)), 99)
+    assert test.judged(np.array([10_000.0, 0.0]), Seeded(1)).p_value == 0.01
+
+
 @pytest.mark.parametrize("law", ["coins", "uniform"])
 def test_intervals_for_means_cover(law: str) -> None:
     asked = PopulationMean("cost", EPSILON, Fraction(8, 10))

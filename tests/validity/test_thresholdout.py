@@ -71,6 +71,11 @@ def test_numbers_differ_by_no_more_than_their_share_of_the_price() -> None:
     assert Coverage(said.count(19), runs).refuted(expected * 1.3)
 
 
+def test_what_rounding_takes_is_in_the_error() -> None:
+    plain, rounded = (Thresholdout(Fraction(2), 10, 100, rounding=step) for step in (1, 9))
+    assert rounded.hard_error() == plain.hard_error() + 4
+
+
 @pytest.mark.parametrize("guess", [0, 30, 47])
 def test_errors_cover_and_would_not_at_half_the_size(guess: int) -> None:
     holdout, runs, value = Thresholdout(Fraction(2), 10, 100, hard=1, questions=1), 2000, 50

@@ -32,11 +32,15 @@ class ClippedGrid:
         object.__setattr__(self, "limit", count(self.limit, "limit"))
 
     def clipped(self, vector: ArrayLike) -> list[int]:
-        """A person's vector on the grid, rounded toward zero: by less than a step a number if it is not too long."""
-        numbers = np.asarray(vector, dtype=np.float64)
-        if numbers.ndim != 1 or not np.isfinite(numbers).all():
-            raise Refusal("expected a vector of finite numbers", hint="leave out what is missing before")
-        steps = [int(Fraction(each) * self.limit / self.norm) for each in numbers.tolist()]  # int() rounds toward zero
+        """A person's vector on the grid, rounded toward zero: by less than a step a number if it is not too long.
+
+        What is infinite, or no number, counts as 0.
+        """
+        given = np.asarray(vector, dtype=np.float64)
+        if given.ndim != 1:
+            raise Refusal(f"expected a vector of numbers, got shape {given.shape}")
+        numbers = np.where(np.isfinite(given), given, 0.0).tolist()  # who sent nothing instead would be seen to
+        steps = [int(Fraction(each) * self.limit / self.norm) for each in numbers]  # int() rounds toward zero
         square = sum(each * each for each in steps)
         if square <= self.limit**2:
             return steps
@@ -69,15 +73,20 @@ class LogisticDescent:
     rate: float = 1.0
 
     def gradient(self, weights: ArrayLike, rows: ArrayLike, labels: ArrayLike) -> list[int]:
-        """A person's part of an epoch: the mean gradient of the logistic loss over the person's rows, clipped."""
+        """A person's part of an epoch: the mean gradient of the logistic loss over the person's rows, clipped.
+
+        Rows with a label but 0 and 1, or without all numbers, are left out; who has no others says zero: whoever
+        refused to take part would tell that of their rows.
+        """
         known, answers = np.asarray(rows, dtype=np.float64), np.asarray(labels, dtype=np.float64)
         slopes = np.asarray(weights, dtype=np.float64)
-        if known.ndim != 2 or known.shape != (answers.size, slopes.size) or not answers.size:
+        if known.ndim != 2 or known.shape != (answers.size, slopes.size):
             raise Refusal(f"expected rows of {slopes.size} numbers and a label for each, got {shown(known.shape)}")
-        if not np.isin(answers, (0, 1)).all():
-            raise Refusal("expected labels 0 and 1")
-        chances = 0.5 * (1 + np.tanh(known @ slopes / 2))  # the logistic function, which does not overflow so
-        return self.grid.clipped(known.T @ (chances - answers) / answers.size)
+        there = np.isin(answers, (0, 1)) & np.isfinite(known).all(axis=1)
+        known, answers = known[there], answers[there]
+        with np.errstate(over="ignore", invalid="ignore"):
+            chances = 0.5 * (1 + np.tanh(known @ slopes / 2))  # the logistic function, which does not overflow so
+            return self.grid.clipped(known.T @ (chances - answers) / max(1, answers.size))
 
     def step(self, weights: ArrayLike, total: Sequence[Fraction], people: int) -> NDArray[np.float64]:
         """The next weights, from the sum that was read: computed by everybody alike."""

@@ -18,6 +18,7 @@ from discreet.release.counting_methods import Uniform as Uniform
 from discreet.release.counts_release import CountedRelease as CountedRelease
 from discreet.release.estimate import Curve as Curve
 from discreet.release.estimate import Estimate as Estimate
+from discreet.release.gaussian_tree import GaussianTree as GaussianTree
 from discreet.release.grids import AdaptiveGrid as AdaptiveGrid
 from discreet.release.grids import QuadTree as QuadTree
 from discreet.release.grids import UniformGrid as UniformGrid

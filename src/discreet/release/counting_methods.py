@@ -16,6 +16,7 @@ from discreet.mechanisms.mechanism import USUAL
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import Neighbours
 from discreet.privacy.calibrate import laplace_error
+from discreet.release.gaussian_tree import GaussianTree
 from discreet.release.grids import AdaptiveGrid, QuadTree, UniformGrid
 from discreet.release.hierarchy import Wavelet, tuned
 from discreet.release.histogram import Histogram
@@ -104,6 +105,21 @@ _PLANE: dict[str, Built] = {
     "adaptive-grid": AdaptiveGrid,
 }
 COUNTING = tuple({**_LINE, **_PLANE})  # what there is for one table
+
+
+_GAUSSIAN_LINE = ("automatic", "hierarchy", "identity")  # what a price in ρ buys with Gaussian noise
+_GAUSSIAN_PLANE = ("automatic", "identity")
+
+
+def gaussian(  # noqa: PLR0913  # as `counting`, and what will be read off it
+    method: str, rho: Fraction, shape: tuple[int, ...], most: int, neighbours: Neighbours, *, ranges: bool
+) -> GaussianTree | None:
+    """The release of this name with Gaussian noise; None where there is none. Automatic suits cells, or ranges."""
+    if method not in (_GAUSSIAN_LINE if len(shape) == 1 else _GAUSSIAN_PLANE):
+        return None
+    if len(shape) == 1 and (method == "hierarchy" or (method == "automatic" and ranges)):
+        return GaussianTree.for_ranges(rho, shape[0], most, neighbours)
+    return GaussianTree.cell_by_cell(rho, shape, most, neighbours)
 
 
 def counting(method: str, epsilon: Fraction, shape: tuple[int, ...], most: int, neighbours: Neighbours) -> Counts:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -17,7 +18,16 @@ from discreet.mechanisms.mechanism import USUAL, settle
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import AddRemove, Neighbours
 from discreet.release.histogram import Histogram
-from discreet.release.noisy_cells import Counts, flat, level_variances, noise_variance, noisy, released, within
+from discreet.release.noisy_cells import (
+    Counts,
+    flat,
+    level_variances,
+    noise_variance,
+    noisy,
+    noisy_levels,
+    released,
+    within,
+)
 from discreet.release.tree import Reals, Splits, Whole, branches, consistent, fixed, starts, totals
 
 _HEIGHTS = range(1, 7)
@@ -163,16 +173,22 @@ def tuned(epsilon: Number, cells: int, most: int = 1, neighbours: Neighbours = A
     Least squares makes every choice unbiased, so this looks at no data. It takes time linear in the cells.
     """
     size = count(cells, "cells")
-    branching, shares = _plan(size)
+    branching, shares = planned_shares(size, _variance_of_share)
     return Hierarchy(positive(epsilon, "epsilon"), (size,), most, neighbours, branching, shares)
 
 
 @lru_cache(maxsize=1024)
-def _plan(cells: int) -> tuple[int, tuple[Fraction, ...]]:
+def planned_shares(cells: int, variance: Callable[[Fraction], float]) -> tuple[int, tuple[Fraction, ...]]:
+    """The branching and the shares of the tree that is best for ranges, if a share buys a level of such a variance."""
     if cells == 1:
         return 2, ()
     plans = [(base, shares) for base in _bases(cells) for shares in _shares(len(branches(cells, base)))]
-    return min(plans, key=lambda plan: _cost(_planned(cells, *plan)))
+    return min(plans, key=lambda plan: _cost(_planned(cells, plan[0], plan[1], variance)))
+
+
+def _variance_of_share(share: Fraction) -> float:
+    """Of Laplace noise for a share of ε, beside others."""
+    return float(1 / share**2)
 
 
 def _bases(cells: int) -> list[int]:
@@ -188,13 +204,10 @@ def _shares(levels: int) -> list[tuple[Fraction, ...]]:
     return [(Fraction(0), *(weight / sum(weights) for weight in weights)) for weights in lists]
 
 
-def _planned(cells: int, branching: int, shares: tuple[Fraction, ...]) -> Splits:
+def _planned(cells: int, branching: int, shares: tuple[Fraction, ...], variance: Callable[[Fraction], float]) -> Splits:
     children = branches(cells, branching)
-    sizes = [1, *(int(level.sum()) for level in children)]
-    variances = [
-        np.full(size, float(1 / part**2) if part else math.inf) for size, part in zip(sizes, shares, strict=True)
-    ]
-    return consistent(children, [np.zeros(size) for size in sizes], variances)[1]
+    variances = noisy_levels(children, [variance(part) if part else None for part in shares])
+    return consistent(children, [np.zeros(level.size) for level in variances], variances)[1]
 
 
 def _cost(splits: Splits) -> float:

@@ -28,8 +28,8 @@ from discreet.release import figures
 from discreet.release.axis import IN_OTHER, NumberAxis, read_rule
 from discreet.release.bins import FINEST, Calendar, Cut, Dates, Found, Private, cut_times, read_cut, usual
 from discreet.release.calendar_bins import usual_calendar
-from discreet.release.counting_mechanism import Publication
-from discreet.release.counting_methods import COUNTING, counting
+from discreet.release.counting_mechanism import CellMechanism, Publication
+from discreet.release.counting_methods import COUNTING, counting, gaussian
 from discreet.release.counts_release import CountedRelease
 from discreet.release.estimate import Curve, Estimate
 from discreet.release.histogram import Histogram
@@ -141,11 +141,14 @@ def _planned(outline: Outline, wish: CountsWish) -> Publication:
     bins = tuple(
         min(cut.bins if isinstance(cut, Private) else 0, side) for cut, side in zip(wanted, shape, strict=True)
     )
-    epsilon, method, own = pure(wish), wish.method or wish.usual_method, (caps.rows, outline.neighbours)
+    method, own = wish.method or wish.usual_method, (caps.rows, outline.neighbours)
+    mechanism: CellMechanism | None = None
     if any(bins):
-        private = PrivateBins(epsilon, shape, *own, bins, method=method)
-        return Publication(wish.kind, columns, axes, private, caps, outline.neighbours)
-    mechanism = counting(method, epsilon, shape, *own)
+        mechanism = PrivateBins(pure(wish), shape, *own, bins, method=method)
+    elif wish.rho is not None:
+        ranges = isinstance(wish, RangesWish)
+        mechanism = gaussian(method, positive(wish.rho, "rho"), shape, *own, ranges=ranges)
+    mechanism = mechanism or counting(method, pure(wish), shape, *own)
     return Publication(wish.kind, columns, axes, mechanism, caps, outline.neighbours)
 
 

@@ -122,26 +122,36 @@ class Counts:
 
     def pairs(self) -> tuple[Pair[Whole], ...]:
         """All of a unit's records in one cell of none, at either end; spread over cells; and beside many others."""
-        left, right = np.zeros(self.shape, dtype=np.int64), np.zeros(self.shape, dtype=np.int64)
-        right.flat[0] = self.distance
-        last = np.zeros(self.shape, dtype=np.int64)
-        last.flat[-1] = self.distance
-        even = np.full(self.shape, 3, dtype=np.int64)
-        spread = even.copy()
-        spread.flat[: self.distance] += 1
-        spread.flat[0] += max(0, self.distance - self.cells)
-        return (
-            Pair(left, right, "the first cell takes the whole distance"),
-            Pair(left, last, "the last cell takes the whole distance"),
-            Pair(even, spread, "every cell is as high as the others, and some get one more"),
-        )
+        return neighbouring_counts(self.shape, self.distance)
 
     def counted(self, counts: Integers) -> Whole:
         """The counts in their shape, clamped so that their sum fits: neighbours come no further apart by that."""
-        values = whole(counts, _LARGEST // self.cells)
-        if values.shape != self.shape:  # public
-            raise Refusal(f"expected counts of shape {self.shape}, got {values.shape}")
-        return values
+        return counted_within(counts, self.shape)
+
+
+def neighbouring_counts(shape: tuple[int, ...], distance: int) -> tuple[Pair[Whole], ...]:
+    """Counts that are so far apart in all: in one cell of none, at either end; spread over cells beside many others."""
+    left, right = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
+    right.flat[0] = distance
+    last = np.zeros(shape, dtype=np.int64)
+    last.flat[-1] = distance
+    even = np.full(shape, 3, dtype=np.int64)
+    spread = even.copy()
+    spread.flat[:distance] += 1
+    spread.flat[0] += max(0, distance - even.size)
+    return (
+        Pair(left, right, "the first cell takes the whole distance"),
+        Pair(left, last, "the last cell takes the whole distance"),
+        Pair(even, spread, "every cell is as high as the others, and some get one more"),
+    )
+
+
+def counted_within(counts: Integers, shape: tuple[int, ...]) -> Whole:
+    """Counts of a shape, each clamped so that their sum fits: neighbours come no further apart by that."""
+    values = whole(counts, _LARGEST // math.prod(shape))
+    if values.shape != shape:  # public
+        raise Refusal(f"expected counts of shape {shape}, got {values.shape}")
+    return values
 
 
 def shaped(shape: object) -> tuple[int, ...]:
@@ -179,8 +189,13 @@ def noise_variance(scale: Fraction) -> float:
 
 def level_variances(children: Sequence[Whole], scales: Sequence[Fraction | None]) -> list[Reals]:
     """Of the nodes of a tree, root first, where each level has one scale; infinite where it was not measured."""
+    return noisy_levels(children, [None if scale is None else noise_variance(scale) for scale in scales])
+
+
+def noisy_levels(children: Sequence[Whole], variances: Sequence[float | None]) -> list[Reals]:
+    """Of the nodes of a tree, root first, where each level has one variance; infinite where it was not measured."""
     sizes = [1, *(int(level.sum()) for level in children)]
-    known = [math.inf if scale is None else noise_variance(scale) for scale in scales]
+    known = [math.inf if variance is None else variance for variance in variances]
     return [np.full(size, variance) for size, variance in zip(sizes, known, strict=True)]
 
 
