@@ -12,7 +12,7 @@ from console.test_records import card, shown
 from playwright.sync_api import Browser, expect
 
 import discreet as dp
-from discreet.console.holdouts import interval, seen
+from discreet.console.holdouts import interval, premise, seen
 from discreet.desk import HOME, Desk
 from discreet.mechanisms import SparseVector
 from discreet.validity import AdaptiveCounts, Claim, Thresholdout, claims
@@ -38,6 +38,9 @@ def test_sessions_that_prove_something_are_read_and_others_are_not(tmp_path: Pat
     ((_, claim),) = read[0].latest
     assert (claim.low, claim.high) == (counts.answers[0].low, counts.answers[0].high)
     assert read[0].confidence == 0.95
+    said = premise(read[0])  # of other questions to these rows there is no theorem
+    assert "If 1000 people are in visits, drawn independently" in said
+    assert "knew nothing of their rows but these answers" in said
 
 
 @pytest.mark.parametrize(

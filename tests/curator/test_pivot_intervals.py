@@ -22,10 +22,12 @@ DIFFERENCE = Sum(Quotient(C, N), negative(Quotient(D, M)))
 VARIANCE = Quotient(Sum(M, negative(Quotient(Product(C, C), N))), N)
 
 
-def found(formula: Formula, *numbers: int) -> tuple[float, float] | None:
+def found(formula: Formula, *numbers: int, times: int = 1) -> tuple[float, float] | None:
+    """With noise so many times as narrow."""
     pivots = pivotal(formula)
     assert pivots is not None
-    (one,) = pivots.intervals([dict(zip(LEAVES, numbers, strict=False))], LAWS.__getitem__, RARE)
+    laws = {leaf: LaplaceVector(law.scale / times) for leaf, law in LAWS.items()}
+    (one,) = pivots.intervals([dict(zip(LEAVES, numbers, strict=False))], laws.__getitem__, RARE)
     return None if one is None else (float(one[0]), float(one[1]))
 
 
@@ -93,10 +95,11 @@ def test_no_variance_is_left_out_that_the_pivot_leaves(numbers: tuple[int, ...])
     assert span[1] - span[0] <= 1.5 * (max(left) - min(left)) + 8  # the steps of what was tried
 
 
-@pytest.mark.parametrize("numbers", [(900, 5_000, 800, -3_000), (400, 100, 3_000, 9_000)])
-def test_no_sum_of_ratios_is_left_out_that_the_pivots_leave(numbers: tuple[int, ...]) -> None:
+@pytest.mark.parametrize("numbers", [(900, 5_000, 800, -3_000), (300, 4_000, 400, -4_000)])
+def test_no_sum_of_ratios_of_narrow_noise_is_left_out_that_the_pivots_leave(numbers: tuple[int, ...]) -> None:
+    """Noise of four steps is looked at on a lattice: by as many times as all is narrower, that is rough."""
     n, c, m, d = numbers
-    span = found(DIFFERENCE, *numbers)
+    span = found(DIFFERENCE, *(number // 5 for number in numbers), times=5)
     assert span is not None
     each, left = RARE / 18, []
     for one in np.linspace(c / n - 3, c / n + 3, 19):
@@ -119,7 +122,7 @@ def test_each_chance_of_failing_is_spent_once() -> None:
     n = 10**7
     span, least = found(DIFFERENCE, n, 0, n, 0), level([1.0, 1.0], [1, 3], RARE * 5 / 6) / n
     assert span is not None
-    assert least <= span[1] <= least * 1.01
+    assert least <= span[1] <= least * 1.02  # the directions of u and v are looked at in 96 parts
     assert math.isclose(span[0], -span[1])
     q = 10**9
     spread, far = found(VARIANCE, n, 0, q), level([1.0, q / n], [2, 0], RARE * 5 / 6) / n

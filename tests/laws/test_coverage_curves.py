@@ -115,9 +115,9 @@ def asked(name: str, kind: Noise, many_times: int, off: float, rare: Fraction = 
     ]
     found = Barred(case.formula, laws.__getitem__, rare).at(rows)
     spans = [(float(one[0]) / best, float(one[1]) / best) for one in found if one is not None]
-    assert len(spans) == RUNS
+    assert len(spans) == RUNS or many_times < 20
     true = float(case.of([np.array(float(x)) for x in exact]))
-    return coverage([true / best] * RUNS, spans)
+    return coverage([true / best] * len(spans), spans)
 
 
 @pytest.mark.parametrize(  # `off` is how far the mean is from the middle of the range
@@ -143,13 +143,34 @@ def test_where_a_step_is_as_long_as_the_noise_of_a_count_bars_are_as_short(name:
     assert found.width <= 1.2, found
 
 
-@pytest.mark.parametrize("kind", [LAPLACE, GAUSSIAN], ids=lambda kind: kind.law)
-@pytest.mark.parametrize("name", CASES)
-def test_where_counts_are_twenty_times_the_noise_bars_are_longer(name: str, kind: Noise) -> None:
+@pytest.mark.parametrize(
+    ("name", "kind", "off", "widest"),
+    [
+        ("difference", LAPLACE, 0.0, 1.3),
+        ("difference", LAPLACE, 0.8, 1.6),
+        ("difference", GAUSSIAN, 0.8, 1.3),
+        ("unlike", LAPLACE, 0.8, 1.6),
+        ("variance", LAPLACE, 0.8, 1.7),
+        ("variance", GAUSSIAN, 0.8, 1.4),
+    ],
+    ids=lambda value: value.law if isinstance(value, Noise) else str(value),
+)
+def test_where_counts_are_twenty_times_the_noise_bars_are_longer(
+    name: str, kind: Noise, off: float, widest: float
+) -> None:
     """A count may be a third larger or smaller there, and the pivot has to hold for all that it may be."""
-    found = asked(name, kind, 20, 0.8)
+    found = asked(name, kind, 20, off)
     assert not found.refuted(CONFIDENCE), found
-    assert found.width <= (1.9 if kind is LAPLACE else 1.5), found
+    assert found.width <= widest, found
+
+
+@pytest.mark.parametrize(("name", "many_times", "off"), [("difference", 6, 0.0), ("unlike", 10, 0.8)])
+def test_where_a_divisor_is_hardly_surer_than_its_noise_what_is_stated_misses_no_more(
+    name: str, many_times: int, off: float
+) -> None:
+    """Some bars are withheld there: of all runs, no more than 5 % state one that misses."""
+    found = asked(name, GAUSSIAN, many_times, off)
+    assert not Coverage(RUNS - (found.runs - found.hits), RUNS).refuted(CONFIDENCE), found
 
 
 @pytest.mark.parametrize("name", CASES)

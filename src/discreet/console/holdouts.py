@@ -22,6 +22,7 @@ class HoldoutRead:
     status: SessionStatus
     latest: Sequence[tuple[int, Claim]]
     confidence: float
+    people: int  # as many as were declared
 
 
 def seen(desk: Desk, who: Visitor, sessions: Sequence[SessionStatus]) -> list[HoldoutRead]:
@@ -34,7 +35,7 @@ def seen(desk: Desk, who: Visitor, sessions: Sequence[SessionStatus]) -> list[Ho
             mechanism: AdaptiveCounts | Ladder | Thresholdout = session.mechanism
             proven = list(enumerate(claims(mechanism, session.answers), start=1))
             sure = float(mechanism.confidence) if isinstance(mechanism, AdaptiveCounts) else 0.95
-            every.append(HoldoutRead(status, proven[-_SHOWN:], sure))
+            every.append(HoldoutRead(status, proven[-_SHOWN:], sure, mechanism.people))
     return every
 
 
@@ -42,14 +43,20 @@ def shown(read: HoldoutRead) -> None:
     """A table of what is proven: each interval is for the share in the population, and all hold together."""
     title = f"Session {read.status.entry}: what holds of everybody"
     theme.heading(title, 3)
-    theme.note(
-        f"If the people of {', '.join(read.status.tables)} were drawn independently, all intervals hold together with "
-        f"{100 * read.confidence:g} % confidence, however the questions were chosen."
-    )
+    theme.note(premise(read))
     with theme.table((("Question", "d-num"), ("Answer", "d-num"), ("In the population", "d-num")), title):
         for turn, claim in reversed(read.latest):
             said = f"{100 * float(claim.answer):.1f} %"
             theme.row((str(turn), "d-num"), (said, "d-num"), (interval(claim), "d-num"))
+
+
+def premise(read: HoldoutRead) -> str:
+    """Where these intervals hold, and how surely."""
+    return (
+        f"If {read.people} people are in {', '.join(read.status.tables)}, drawn independently, and "
+        "whoever asked knew nothing of their rows but these answers, all intervals hold together with "
+        f"{100 * read.confidence:g} % confidence, however the questions were chosen."
+    )
 
 
 def interval(claim: Claim) -> str:

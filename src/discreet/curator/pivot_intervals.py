@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 
@@ -30,11 +31,13 @@ from discreet.curator.formula import (
     times,
 )
 from discreet.curator.ratio_intervals import Fieller
+from discreet.curator.turned_ratios import TurnedRatios
 from discreet.mechanisms.noise_sums import SURE, Additive, Sums, sums_of
 
 _BESIDE = Fraction(1, 6)  # of what may go wrong: that a number beside the pivot is not where it is taken to be
 _CELLS, _WIDEST_CELL = 12, 0.04  # of what one divisor gained and the other lost
-_ROUNDS = 6  # in which the ends of a variance come nearer
+_APART = Fraction(1, 5)  # of that: for where either ratio is, the rest for how far its divisor may be moved
+_ROUNDS, _MEANS = 5, 10  # in which the ends of a variance come nearer, and parts of what its mean may be
 
 Numbers = Mapping[Leaf, int]
 Law = Callable[[Leaf], Additive]
@@ -56,8 +59,11 @@ class TwoRatios:
 
     def intervals(self, rows: Sequence[Numbers], law: Law, rare: Fraction) -> list[Maybe]:
         """One in each row; None where a divisor may be 0."""
+        sums = sums_of(tuple(map(law, self.leaves)), (1 - _BESIDE) * rare)
+        own = [{*each.above.weights, *each.below.weights} for each in (self.one, self.two)]
+        if all(own) and own[0].isdisjoint(own[1]) and not sums.short:
+            return self._by_arcs(rows, law, rare)
         beside = _BESIDE * rare / 3
-        sums = sums_of(tuple(map(law, self.leaves)), rare - 3 * beside)
         divisors = _test(Ratio(self.one.below, self.two.below), rows, law, beside)
         firsts, seconds = (_test(each, rows, law, beside) for each in (self.one, self.two))
         return [
@@ -65,6 +71,16 @@ class TwoRatios:
             if first is None or second is None or shift is None
             else self._interval(numbers, (first, second), shift, sums)
             for numbers, first, second, shift in zip(rows, firsts, seconds, divisors, strict=True)
+        ]
+
+    def _by_arcs(self, rows: Sequence[Numbers], law: Law, rare: Fraction) -> list[Maybe]:
+        """Of ratios without a common noise: both pivots together, whatever the true divisors' ratio is."""
+        beside = _BESIDE * rare / 2
+        known = [_test(each, rows, law, beside * _APART) for each in (self.one, self.two)]
+        scene = TurnedRatios.of((self.one, self.two), law, (1 - _BESIDE) * rare, beside * (1 - _APART))
+        return [
+            None if first is None or second is None else scene.interval(numbers, (first, second))
+            for numbers, first, second in zip(rows, *known, strict=True)
         ]
 
     def _interval(self, numbers: Numbers, known: tuple[Range, Range], shift: Range, sums: Sums) -> Range:
@@ -79,7 +95,7 @@ class TwoRatios:
             else:
                 own, other, slack = (1 / high, 1 / low), (1.0, 1.0), (1 - 1 / high, off[0])
             weights = self._weights(known, (float(n), float(m)), (own, other))
-            straight = sums.nearest(weights)
+            (straight,) = sums.nearest([weights])
             up = max(up, straight + slack[0] * max(0.0, slack[1][1]))
             down = max(down, straight + slack[0] * max(0.0, -slack[1][0]))
         up, down = min(up, off[0][1] + off[1][1]), min(down, -off[0][0] - off[1][0])
@@ -127,31 +143,33 @@ class VariancePivot:
         return [None if one is None else times(one, (self.factor, self.factor)) for one in squares]
 
     def _interval(self, numbers: Numbers, mean: Range, sums: Sums) -> Maybe:
-        """S − C²/N + (C − N·mean)²/N − B·v is noise alone at the true mean and variance."""
+        """S − C²/N + (C − N·mean)²/N − B·v is noise alone at the true mean and variance: for every mean by itself."""
         count, centred, divisor = (line.at(numbers) for line in (self.count, self.centred, self.divisor))
-        if count <= 0:
+        slopes = [float(self.divisor.weights.get(leaf, 0)) for leaf in self.leaves]
+        sure = float(divisor) / SURE - _reached(slopes, sums)
+        if count <= 0 or sure <= 0:
             return None
-        left, far = self.square.at(numbers) - centred**2 / count, max(abs(end - centred / count) for end in mean)
-        more, ends, at = count * far**2, (float(mean[0]), float(mean[1])), left / divisor if divisor else Fraction(0)
-        bases = [
-            sum(abs(w) * a for w, a in zip(weights, sums.reaches, strict=True)) * SURE
-            for weights in (
-                self._weights(ends, (0.0, 0.0)),
-                [abs(float(self.divisor.weights.get(i, 0))) for i in self.leaves],
-            )
-        ]
-        sure = float(divisor) / SURE - bases[1]
-        if sure <= 0:
-            return None
-        most = (float(abs(left) + more) + bases[0]) / sure * SURE
-        low, high = -most, most
+        exact, middle, below = self.square.at(numbers) - centred**2 / count, centred / count, float(divisor)
+        at, cells = float(exact / divisor), _parts(mean, middle, 1 if sums.short else _MEANS)
+        squares = [(float(count * near**2) / below, float(count * far**2) / below) for _, near, far in cells]
+        ends = (float(mean[0]), float(mean[1]))
+        most = abs(at) + (squares[0][1] + squares[-1][1]) * below / sure
+        most = (most * below / sure + _reached(self._weights(ends, (0.0, 0.0)), sums) / sure) * SURE
+        low, high = [-most] * len(cells), [most] * len(cells)
         for _ in range(_ROUNDS):
-            high = min(high, float((left + more + self._far(sums, ends, (float(at), high))) / divisor))
-            low = max(low, float((left - self._far(sums, ends, (low, float(at)))) / divisor))
-        return Fraction(min(low, float(at))), Fraction(max(high, float(at)))
-
-    def _far(self, sums: Sums, mean: tuple[float, float], variance: tuple[float, float]) -> Fraction:
-        return Fraction(sums.nearest(self._weights(mean, variance)) * SURE)
+            upward = [self._weights(means, (at, up)) for (means, _, _), up in zip(cells, high, strict=True)]
+            downward = [
+                self._weights(means, (down, at + near * SURE))
+                for (means, _, _), down, (near, _) in zip(cells, low, squares, strict=True)
+            ]
+            reached = [each / below * SURE for each in sums.nearest(upward + downward)]
+            rest = zip(high, low, squares, reached[: len(cells)], reached[len(cells) :], strict=True)
+            moved = [
+                (min(up, at + far * SURE + above), max(down, at + near / SURE - under))
+                for up, down, (near, far), above, under in rest
+            ]
+            high, low = [up for up, _ in moved], [down for _, down in moved]
+        return Fraction(min(*low, at)), Fraction(max(*high, at))
 
     def _weights(self, mean: tuple[float, float], variance: tuple[float, float]) -> list[float]:
         """The largest weight that each noise can have, for means and variances between these."""
@@ -168,6 +186,22 @@ class VariancePivot:
             ]
             sizes.append(max(abs(sum(map(min, parts))), abs(sum(map(max, parts)))) * SURE)
         return sizes
+
+
+def _reached(weights: Sequence[float], sums: Sums) -> float:
+    """How far a sum reaches if every noise reaches as far as it can."""
+    return sum(abs(w) * a for w, a in zip(weights, sums.reaches, strict=True)) * SURE
+
+
+def _parts(mean: Range, middle: Fraction, many: int) -> list[tuple[tuple[float, float], Fraction, Fraction]]:
+    """The means in so many equal cells, and how far those in each are from the middle, at least and at most."""
+    edges = [mean[0] + (mean[1] - mean[0]) * i / many for i in range(many + 1)]
+    cells = []
+    for low, high in pairwise(edges):
+        off = sorted((abs(low - middle), abs(high - middle)))
+        near = Fraction(0) if low <= middle <= high else off[0]
+        cells.append(((math.nextafter(float(low), -math.inf), math.nextafter(float(high), math.inf)), near, off[1]))
+    return cells
 
 
 def pivotal(formula: Formula) -> TwoRatios | VariancePivot | None:

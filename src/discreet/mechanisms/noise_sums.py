@@ -121,24 +121,50 @@ class Sums:
 
     def quantile(self, weights: Sequence[float]) -> float:
         """Where the sum with these weights is within, as small as can be shown."""
+        return float(self.quantiles([weights])[0])
+
+    def quantiles(self, weights: ArrayLike) -> Floats:
+        """The same for many sums: a row of weights for each."""
         sizes = np.abs(np.asarray(weights, dtype=np.float64))
-        low, high = 0.0, float(self._apart(sizes))
+        high = self._apart(sizes)
+        low, rows = np.zeros_like(high), np.arange(len(sizes))
+        inner = np.broadcast_to(sizes[:, None, :], (len(sizes), _CUTS - 1, sizes.shape[1]))
         for _ in range(_ROUNDS):
-            ends = np.linspace(low, high, _CUTS + 1)
+            ends = np.linspace(low, high, _CUTS + 1, axis=-1)
             with np.errstate(all="ignore"):
-                beyond = ~(self._tail(np.broadcast_to(sizes, (_CUTS - 1, sizes.size)), ends[1:-1]) <= self._level)
-            last = int(np.flatnonzero(beyond)[-1]) + 1 if beyond.any() else 0
-            low, high = float(ends[last]), float(ends[last + 1])
+                beyond = ~(self._tail(inner, ends[:, 1:-1]) <= self._level)
+            last = np.where(beyond.any(axis=1), _CUTS - 1 - np.argmax(beyond[:, ::-1], axis=1), 0)
+            low, high = ends[rows, last], ends[rows, last + 1]
         return high
 
-    def nearest(self, weights: Sequence[float]) -> float:
+    @property
+    def short(self) -> bool:
+        """Whether half a step of one noise would tell, and all can be listed."""
+        return not self.wide and any(map(_short, self.noises))
+
+    def nearest(self, weights: Sequence[Sequence[float]]) -> list[float]:
         """The same, by the laws themselves where half a step of one noise would tell."""
+        closed = self.quantiles(weights).tolist()
+        return [self._listed(each, far) for each, far in zip(weights, closed, strict=True)] if self.short else closed
+
+    def _listed(self, weights: Sequence[float], closed: float) -> float:
         used = [(noise, abs(weight)) for noise, weight in zip(self.noises, weights, strict=True) if weight]
-        closed = self.quantile(weights)
-        if self.wide or not any(map(_short, self.noises)) or self.rare < len(used) * _RAREST or len(used) < 2:
+        if self.rare < len(used) * _RAREST or len(used) < 2:
             return closed
         noises, sizes = zip(*used, strict=True)
         return min(closed, _convolved(noises, sizes, self._level) * SURE)
+
+    def blurred(self, weights: ArrayLike, far: ArrayLike) -> tuple[Floats, float]:
+        """How likely sums of continuous noises that are more spread are beyond `far`, and how far either may be apart.
+
+        The last axis of the weights is over the noises.
+        """
+        sizes, ends = np.abs(np.asarray(weights, dtype=np.float64)), np.asarray(far, dtype=np.float64)
+        apart = sizes @ self._slacks
+        with np.errstate(all="ignore"):
+            return self._tail(
+                np.broadcast_to(sizes, (*ends.shape, sizes.shape[-1])), (ends + apart) * SURE
+            ), apart.max()
 
     def _tail(self, sizes: Floats, far: Floats) -> Floats:
         """How likely sums are beyond `far`, at most."""

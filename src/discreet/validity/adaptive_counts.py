@@ -44,8 +44,9 @@ class AdaptiveCounts(Openable[Said, int, PopulationCount, Concentrated | Approxi
     as (ε, δ), for budgets that are kept so.
 
     Guarantee: if one person adds between 0 and `sensitivity` to each count, Concentrated(rho), or what follows from it
-        at `delta`, for everything that a session answers. If there are `people` persons, drawn independently, all
-        intervals hold together with `confidence`, however the questions were chosen.
+        at `delta`, for everything that a session answers. If there are `people` persons, drawn independently, and
+        whoever asks knows nothing of their rows but these answers, all intervals hold together with `confidence`,
+        however the questions were chosen.
     Proof: docs/proofs/generalisation.md, "A plan of noise": a person who comes, goes or is replaced moves each of k
         counts by at most Δ, which is kΔ²/2v at a variance v (Canonne, Kamath & Steinke 2020); then Theorem 4.
     Source: Jung, Ligett, Neel, Roth, Sharifi-Malvajerdi & Shenfeld 2020.

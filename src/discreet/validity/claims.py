@@ -35,10 +35,11 @@ def claims(
 ) -> tuple[Claim, ...]:
     """An interval for each question that was answered, however the questions were chosen.
 
-    Guarantee: if the holdout is `people` rows, drawn independently from a population, and each adds between 0 and
-        `sensitivity` to a count, then with this probability all intervals hold, each for the population's mean of the
-        count over `people` times `sensitivity`. Of a ladder's question that did not move it, only the upper end says
-        something. Adaptive counts have the confidence that they were opened with.
+    Guarantee: if the holdout is `people` rows, drawn independently from a population, of which whoever asks knows
+        nothing but these answers, and each adds between 0 and `sensitivity` to a count, then with this probability all
+        intervals hold, each for the population's mean of the count over `people` times `sensitivity`. Of a ladder's
+        question that did not move it, only the upper end says something. Adaptive counts have the confidence that they
+        were opened with.
     Proof: docs/proofs/holdout.md, Theorem 2.
     """
     if isinstance(mechanism, AdaptiveCounts):

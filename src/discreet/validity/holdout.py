@@ -92,7 +92,10 @@ class ReusableHoldout:
 
     @property
     def claims(self) -> tuple[Claim, ...]:
-        """All answers so far, with intervals in which the population's means lie with 95 % confidence, all of them."""
+        """All answers so far, with intervals in which the population's means lie with 95 % confidence, all of them.
+
+        That is if nothing else of these rows than the answers chose the questions.
+        """
         return claims(self.mechanism, self._asked.answers)
 
     @property
