@@ -37,6 +37,8 @@ def test_no_vector_is_longer_than_the_limit_and_short_ones_are_off_by_less_than_
 def test_a_long_vector_keeps_its_direction() -> None:
     assert GRID.clipped([3, -4]) == [600, -800]
     assert GRID.clipped([1e300, 0]) == [1000, 0]
+    assert GRID.clipped([0.9, 0.9]) == [706, 706]  # 900 · 1000 / 1273, the root of 1,620,000 rounded up
+    assert ClippedGrid(Fraction(1), 1).clipped([1, 1]) == [0, 0]
     assert GRID.clipped([0.3, -0.4]) == [299, -400]  # 0.3 is a little less in binary
     with pytest.raises(Refusal, match="a vector of numbers"):
         GRID.clipped([[1.0]])
