@@ -30,6 +30,7 @@ IMAGES = Path(__file__).parent / "images"
 SIZES: dict[str, ViewportSize] = {"wide": {"width": 1280, "height": 800}, "narrow": {"width": 390, "height": 844}}
 PAGES = (
     "ask",
+    "ask-test",
     "budget",
     "history",
     "releases",
@@ -121,12 +122,15 @@ def prepared(page: Page, url: str, name: str, release: int) -> None:
         page.evaluate("window.scrollTo(0, 0)")
     else:
         queries = {
+            "ask-test": "ask?test=1",
             "releases-new": "releases?new=1",
             "releases-one": f"releases?entry={release}",
             "surveys-new": "surveys?new=1",
         }
         page.goto(f"{url}/{queries.get(name, name)}")
         page.wait_for_function("window.did_handshake === true")
+    if name == "ask-test":
+        tested(page)
     if name == "releases-new":
         built(page)
     if name == "surveys-new":
@@ -140,6 +144,17 @@ def prepared(page: Page, url: str, name: str, release: int) -> None:
     if name == "ledger":
         page.get_by_role("button", name="Verify").click()
     page.wait_for_timeout(1500)
+
+
+def tested(page: Page) -> None:
+    """A private test with its result, and bounds for many questions."""
+    page.get_by_role("radio", name="Between what is the mean of everybody?").check()
+    page.get_by_label("Price ε").fill("0.2")
+    page.get_by_role("button", name="Test · pays 0.2").or_(page.get_by_role("button", name="Show it · free")).click()
+    page.get_by_label("Result").wait_for()
+    page.get_by_role("button", name="Work it out").click()
+    page.get_by_text("noise beats").or_(page.get_by_text("split the sample", exact=False)).first.wait_for()
+    page.evaluate("document.activeElement.blur(); window.scrollTo(0, 0)")
 
 
 def built(page: Page) -> None:

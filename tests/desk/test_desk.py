@@ -59,6 +59,7 @@ DOINGS: dict[str, Doing] = {
     "keep": lambda desk, who: desk.keep(who, desk.head(HOME), 0, ()),
     "proof": lambda desk, who: desk.proof(who, 1),
     "run": lambda desk, who: desk.run(who, MEAN),
+    "run_shown": lambda desk, who: (desk.run(HOME, MEAN), desk.run_shown(who, MEAN)),
     "run_quoted": lambda desk, who: desk.run_quoted(who, MEAN),
     "sessions": lambda desk, who: desk.sessions(who),
     "streams": lambda desk, who: desk.streams(who),

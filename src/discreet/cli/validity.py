@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from enum import StrEnum
-from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -20,11 +18,7 @@ if TYPE_CHECKING:
 
 app = new_app()
 
-Line = tuple[str, float, str]
-
 _HEAD = ("what", "value", "theorem")
-_NONE = "none for adaptive questions"
-_SPLIT = "Hoeffding 1963"
 
 
 class Relation(StrEnum):
@@ -63,12 +57,14 @@ def bound(  # noqa: PLR0913  # one option for each thing that a theorem speaks o
     if p_value is not None and epsilon is None:
         raise Refusal("--p-value needs --epsilon", hint="a p-value is corrected for what the analysis could learn")
     with busy("looking for the smallest error"):
-        lines = [] if questions is None else list(_of_questions(n, questions, confidence))
+        from discreet.validity.bounds import advice, of_analysis, of_questions
+
+        lines = [] if questions is None else list(of_questions(n, questions, confidence))
         if epsilon is not None:
-            lines += _of_analysis(n, _promise(epsilon, delta, neighbours), confidence, p_value)
+            lines += of_analysis(n, _promise(epsilon, delta, neighbours), confidence, p_value)
     print_rows(form, _HEAD, [(what, value, theorem or None) for what, value, theorem in lines], ["value"])
     if form is Format.table and questions is not None:
-        typer.echo(_advice(lines))
+        typer.echo(advice(lines))
 
 
 def _promise(epsilon: str, delta: str, neighbours: Relation) -> Guarantee[Approximate]:
@@ -76,59 +72,3 @@ def _promise(epsilon: str, delta: str, neighbours: Relation) -> Guarantee[Approx
 
     relation = Replace() if neighbours is Relation.replaced else AddRemove()
     return Guarantee(Approximate(exact(epsilon, "--epsilon"), exact(delta, "--delta")), relation)
-
-
-def _of_questions(n: int, questions: int, confidence: str) -> Iterator[Line]:
-    from discreet.validity import adaptive_error, asked_beforehand, published_error, splitting
-
-    plan = adaptive_error(n, questions, confidence)
-    yield "error, sample splitting", _above(splitting(n, questions, confidence)), _SPLIT
-    yield "error, Gaussian noise on each count", _above(plan.error), "4 (transfer)"
-    yield "  deviation, in rows", float(plan.variance) ** 0.5, ""
-    yield "  price, ρ of a row replaced", _above(plan.loss.rho), ""
-    published = published_error(n, questions, confidence).error
-    yield "error, the same as published", _above(published), "Jung et al. 2020"
-    yield "error, exact answers from all rows", _above(asked_beforehand(n, questions, confidence)), _NONE
-
-
-def _of_analysis(n: int, promise: Guarantee[Approximate], confidence: str, p_value: str | None) -> Iterator[Line]:
-    from discreet.privacy import Guarantee, Pure
-    from discreet.validity import (
-        after_selection,
-        hoeffding,
-        in_expectation,
-        largest_p_value,
-        max_information,
-        on_the_sample,
-    )
-
-    half = max(1, n // 2)
-    yield "error, answered from fresh halves", _above(hoeffding(half, 1, confidence)), _SPLIT
-    yield "error on average", _above(in_expectation(promise)), "1, tanh(ε/4) + δ"
-    if promise.loss.delta:
-        yield "error at this confidence", 1.0, "none for δ > 0; see --questions"
-        return
-    pure = Guarantee(Pure(promise.loss.epsilon), promise.neighbours)
-    yield "error at this confidence", _above(on_the_sample(pure, n, confidence)), "2, with Hoeffding's inequality"
-    yield "max-information, bits", _above(max_information(pure, n)), "3, but for 1 %"
-    yield "p-value that counts as 0.05", _below(largest_p_value("0.05", pure, n)), "2"
-    if p_value is not None:
-        yield f"p-value {p_value}, corrected", _above(after_selection(p_value, pure, n)), "2"
-
-
-def _advice(lines: list[Line]) -> str:
-    values = {what.partition(",")[2].strip(): value for what, value, _ in lines if what.startswith("error")}
-    split, noisy = values["sample splitting"], values["Gaussian noise on each count"]
-    return "split the sample: so few questions need no noise" if split <= noisy else "noise beats splitting the sample"
-
-
-def _above(x: Fraction) -> float:
-    from math import inf, nextafter
-
-    return float(x) if Fraction(float(x)) >= x else nextafter(float(x), inf)
-
-
-def _below(x: Fraction) -> float:
-    from math import nextafter
-
-    return float(x) if Fraction(float(x)) <= x else nextafter(float(x), 0.0)

@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from nicegui import ui
 
-from discreet.console import theme
+from discreet.console import hypothesis_page, theme
 from discreet.console.answer import ShownAnswer, draw, file_name
 from discreet.console.data_dictionary import shelf
 from discreet.console.downloads import shown_csv
@@ -32,10 +32,15 @@ _LONGEST = 20_000  # characters of a question that an address may bring
 
 @page("/ask")
 async def ask(visit: Visit) -> None:
-    """The page."""
-    theme.lead("Ask in SQL. You see what it costs before you pay, and how exact the answer will be.")
+    """The page: a question in SQL, or a private test."""
+    asked = ui.context.client.request.query_params
+    if asked.get("test"):
+        await hypothesis_page.workshop(visit)
+        return
+    with theme.lead("Ask in SQL. You see what it costs before you pay, and how exact the answer will be."):
+        theme.link("Or test a hypothesis", hypothesis_page.ADDRESS)
     tables = await visit.call(visit.desk.tables)
-    given = ui.context.client.request.query_params.get("sql", "")[:_LONGEST]  # it is shown and priced, never asked
+    given = asked.get("sql", "")[:_LONGEST]  # it is shown and priced, never asked
     with ui.element("div").classes("d-ask"):
         shelf(tables)
         with ui.element("div").classes("d-work"):

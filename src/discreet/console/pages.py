@@ -127,7 +127,7 @@ class Visit:
         if self.session.over:
             raise Ended("ended")
         self.touch(self.session)
-        question = method in (self.desk.asked, self.desk.published)  # what is paid for
+        question = method in (self.desk.asked, self.desk.published, self.desk.run)  # what is paid for
         try:
             return await self.host.call(
                 self.visitor, self.path, lambda: method(self.visitor, *given, **named), question=question

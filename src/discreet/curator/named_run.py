@@ -15,6 +15,7 @@ from discreet.curator.curator import Curator
 from discreet.curator.explain import said
 from discreet.curator.run import Offer, RowOutline, Run, Telling, Wanted
 from discreet.declared.table import grid_of
+from discreet.errors import Refusal
 from discreet.exact import Number, exact, spoken
 from discreet.ledger import Spend
 from discreet.ledger.entry import BudgetLoss, Plain
@@ -132,6 +133,16 @@ def answered_run(curator: Curator, order: NamedRun) -> RunAnswer:
     [text] = [said.answer for _, said, number in curator.ledger.answered(what.question) if number == entry]
     left = curator.budget(what.outline.population.name).left
     return RunAnswer(json.loads(str(text)), cost, left, str(entry), _left_out(what))
+
+
+def remembered_run(curator: Curator, order: NamedRun) -> RunAnswer:
+    """What a mechanism said that ran before. Never at a price: what was not bought is refused."""
+    offer = curator.offered(order.wanted)
+    if not offer.said:
+        raise Refusal("this was not bought, or its rows have changed since", hint="run it, at its price")
+    _, stored, entry = offer.said[-1]
+    left = curator.budget(offer.run.outline.population.name).left
+    return RunAnswer(json.loads(str(stored.answer)), None, left, str(entry), _left_out(offer.run))
 
 
 def _kept(answer: object, _: Spend) -> Plain:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from discreet.curator import Answer, Curator, Due, Explanation
 from discreet.curator.custody import Custody, Scram, matches, scram_of
-from discreet.curator.named_run import NamedRun, RunAnswer, RunQuote, answered_run, quoted_run
+from discreet.curator.named_run import NamedRun, RunAnswer, RunQuote, answered_run, quoted_run, remembered_run
 from discreet.curator.paid_visitors import PaidVisitors
 from discreet.curator.purchase import PastPayment
 from discreet.curator.quote import Terms as Asked
@@ -209,6 +209,10 @@ class Desk:
     def run(self, visitor: Visitor, order: NamedRun) -> RunAnswer:
         """What a mechanism says that is run by its name, at its price, unless it ran before."""
         return answered_run(self._curator_of(visitor), order)
+
+    def run_shown(self, visitor: Visitor, order: NamedRun) -> RunAnswer:
+        """What a mechanism said that ran before. Never at a price."""
+        return remembered_run(self._curator_of(visitor), order)
 
     def run_quoted(self, visitor: Visitor, order: NamedRun) -> RunQuote:
         """What that would cost, and how far off it may be. Free."""
