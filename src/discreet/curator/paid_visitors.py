@@ -96,6 +96,9 @@ class OpenVisitors(PaidMechanism[VisitorsTold]):
     def refresh(self, *, step: int | None = None) -> int:
         """Blur the memory anew: at once after a look that was noticed."""
         self._refuse_stranger()
+        said = self.answers
+        if said and (step is None or step > len(said)):
+            self.visitors.counter.refuse_blurred(said[-1].refreshed)
         return self._done(Happening(Doing.REFRESHED), step)[0]
 
     def tell(self, *, step: int | None = None) -> tuple[VisitorsEstimate, ...]:

@@ -83,6 +83,7 @@ class PanPrivateVisits(Seizable):
 
     def refresh(self, memory: Memory, rng: Entropy = SECURE) -> Memory:
         """The memory blurred anew: right after a look that was noticed."""
+        self.refuse_blurred(memory.refreshed)
         return Memory(self._moved(memory.cells, self._thrown(rng)), memory.refreshed + 1)
 
     def _moved(self, cells: Cells, further: np.ndarray[tuple[int, ...], np.dtype[np.integer]]) -> Cells:
