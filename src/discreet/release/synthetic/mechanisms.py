@@ -28,7 +28,7 @@ from discreet.release.marginals.mechanisms import added_or_removed
 from discreet.release.marginals.plan import exactly
 from discreet.release.noisy_cells import Measured, Names, released
 from discreet.release.synthetic.compression import Compression
-from discreet.release.synthetic.fit import NoisyTable, total_of
+from discreet.release.synthetic.fit import EVEN, NoisyTable, total_of
 from discreet.release.synthetic.impossible import Impossible, Rule
 from discreet.release.synthetic.junction_tree import JunctionTree
 from discreet.release.synthetic.noisy_measurements import Measuring
@@ -51,6 +51,7 @@ class _Synthesiser(ABC):
 
     takes: ClassVar[Takes] = Takes.COUNTS
     about: ClassVar[str] = "any count"
+    even: ClassVar[float] = EVEN  # how far its fit is pulled towards an even model
 
     columns: tuple[str, ...]
     sizes: tuple[int, ...]
@@ -147,7 +148,7 @@ class _Synthesiser(ABC):
         measuring = Measuring(self.domain, given, self.most, self.rho, rng, stages)
         merging, tables = self.measured(measuring)
         never = Impossible(self.domain, self.never)
-        return Synthesis.of(merging, tables, self.rows, rng=rng, heard=stages.hear, never=never)
+        return Synthesis.of(merging, tables, self.rows, rng=rng, heard=stages.hear, never=never, even=self.even)
 
     @abstractmethod
     def measured(self, measuring: Measuring) -> tuple[Compression, list[NoisyTable]]:
@@ -293,6 +294,8 @@ class SpanningTreeSynthesis(_Synthesiser):
     Source: McKenna, Miklau & Sheldon 2021 (MST); McKenna, Sheldon & Miklau 2019 for the model; bounded range of the
         exponential mechanism: Cesar & Rogers 2021.
     """
+
+    even: ClassVar[float] = 0.2  # few tables, none of which says what another says: chosen on public sets
 
     def __post_init__(self) -> None:
         super().__post_init__()
