@@ -17,7 +17,7 @@ from discreet.errors import Refusal
 from discreet.mechanisms import GaussianVector
 from discreet.privacy import AddRemove, Concentrated, Pure, Replace, convert
 from discreet.release import GaussianTree, Histogram, gaussian_tree
-from discreet.release.hierarchy import tuned
+from discreet.release.hierarchy_and_wavelet import tuned
 from discreet.release.histogram_kinds import CountsWish, pure
 
 ONE = Fraction(1)

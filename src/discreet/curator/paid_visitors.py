@@ -23,7 +23,7 @@ from discreet.engines import DuckStore
 from discreet.engines.ingest import Unread
 from discreet.errors import Fault, OverBudget, Refusal
 from discreet.ledger import Entry, Spend, SqliteLedger
-from discreet.ledger.entry import Plain, session_question, visitors_name
+from discreet.ledger.entry_kinds import Plain, session_question, visitors_name
 from discreet.ledger.payment import silent
 from discreet.mechanisms.registry import described
 from discreet.privacy import AddRemove

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import Refusal
 from discreet.exact import Number, count, positive, share, spoken
-from discreet.interval import exp
+from discreet.interval_arithmetic import exp
 from discreet.mechanisms.mechanism import USUAL, Pair, Takes, settle
 from discreet.mechanisms.registry import registered
 from discreet.noise import SECURE, Entropy, flips, laplace, permutation

@@ -16,7 +16,7 @@ import numpy as np
 
 from discreet.errors import Refusal
 from discreet.exact import Number, count, share
-from discreet.interval import exp
+from discreet.interval_arithmetic import exp
 from discreet.mechanisms.integer_noise import LaplaceVector
 from discreet.mechanisms.mechanism import USUAL, Pair, settle
 from discreet.mechanisms.noise_sums import bar

@@ -15,12 +15,12 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.release.interval_tree import Reals, Whole
 from discreet.release.marginals.domain import Axes, Domain
 from discreet.release.synthetic.descent import Heard, descended, unheard
 from discreet.release.synthetic.junction_tree import JunctionTree
 from discreet.release.synthetic.model import Calibration, GraphicalModel
 from discreet.release.synthetic.sums import SumPlan
-from discreet.release.tree import Reals, Whole
 
 EVEN = 1.0  # λ in units of 1/σ, of the most exact table: what is fitted may be |θ| deviations of its noise off
 _STEPS = 600

@@ -14,6 +14,7 @@ from discreet.errors import Refusal
 from discreet.exact import count, shown
 from discreet.noise import Entropy
 from discreet.release.estimate import Estimate, error_bar
+from discreet.release.interval_tree import Reals, Whole
 from discreet.release.marginals.domain import Axes, Domain
 from discreet.release.synthetic.array_json import packed, unpacked
 from discreet.release.synthetic.compression import Compression
@@ -24,7 +25,6 @@ from discreet.release.synthetic.junction_tree import JunctionTree
 from discreet.release.synthetic.model import GraphicalModel
 from discreet.release.synthetic.noisy_measurements import MEASURED
 from discreet.release.synthetic.sampling import sampled
-from discreet.release.tree import Reals, Whole
 
 MOST_ROWS = 1 << 20  # that are written out: of a model anybody draws more
 MOST_MODEL = 1 << 22  # cells of a model
