@@ -27,7 +27,7 @@ from discreet.curator.custody import found_home
 from discreet.local import Hadamard, LocalHashing, OptimizedUnary, Oracle, Response
 from discreet.survey.collector import Collector
 from discreet.survey.task import Task, drafted, fresh_ids, most, packed
-from discreet.transport.task import written
+from discreet.transport.signed_task import written
 
 ONE = Fraction(1)
 CLIENTS: dict[str, Oracle] = {

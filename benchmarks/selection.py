@@ -13,7 +13,7 @@ from itertools import combinations_with_replacement
 from pathlib import Path
 from typing import Any
 
-from discreet.interval import Interval
+from discreet.interval_arithmetic import Interval
 from discreet.mechanisms import ConcentratedTopK, Exponential, PermuteAndFlip, TopK
 from discreet.privacy.calibrate import concentrated_for
 

@@ -42,7 +42,7 @@ _NURSERY = (
 )
 _SERVER = (
     "discreet.cli.serve",
-    "discreet.cli.console_adapter",
+    "discreet.cli.http_door_for_console",
     "discreet.desk",
     "discreet.server.http",
     "discreet.server.pgwire",

@@ -119,7 +119,7 @@ def test_with_nobody_failing_the_expected_error_is_that_of_the_cover() -> None:
 
 @pytest.mark.parametrize(("people", "failures", "size"), [(600, 7, 64), (600, 100, 8), (513, 2, 512)])
 def test_the_chance_that_a_block_is_whole_is_that_of_binomials(people: int, failures: int, size: int) -> None:
-    from discreet.aggregate.block_tree import _untouched  # noqa: PLC0415  # a formula of its own
+    from discreet.aggregate.tree_of_people import _untouched  # noqa: PLC0415  # a formula of its own
 
     exactly = Fraction(math.comb(people - size, failures), math.comb(people, failures))
     assert _untouched(people, failures, size) == pytest.approx(float(exactly), rel=1e-9)

@@ -22,8 +22,8 @@ from discreet.aggregate.sum_plan import SumPlan
 from discreet.errors import Refusal
 from discreet.ledger.signed_head import signing_key
 from discreet.privacy import Concentrated
-from discreet.transport.http_client import Unreached
-from discreet.transport.task import Uninvited, Unknown
+from discreet.transport.device_client import Unreached
+from discreet.transport.signed_task import Uninvited, Unknown
 
 VALUES = (50, 0, 7, 31, 1, 18, 40)
 

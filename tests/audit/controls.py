@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from discreet.audit.claim import Specimen
 from discreet.audit.zoo_wrong_noise import sparse_vector
-from discreet.interval import log
+from discreet.interval_arithmetic import log
 from discreet.mechanisms.mechanism import Pair
 from discreet.noise import SECURE, Entropy, flips, gaussians, laplaces
 from discreet.privacy.loss import Approximate, Concentrated, Loss, Pure

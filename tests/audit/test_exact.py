@@ -10,7 +10,7 @@ import pytest
 from discreet.audit import enumerated
 from discreet.audit.exact import Law
 from discreet.errors import Refusal
-from discreet.interval import Interval, log
+from discreet.interval_arithmetic import Interval, log
 from discreet.mechanisms import Exponential, Geometric, PermuteAndFlip, RandomizedResponse
 from discreet.mechanisms.mechanism import Pair
 from discreet.privacy.divergence import Channel

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from discreet.audit import ZOO, Specimen, bound, play
 from discreet.errors import Refusal
-from discreet.interval import log
+from discreet.interval_arithmetic import log
 from discreet.privacy.loss import Approximate, Concentrated, Pure
 from discreet.privacy.tradeoff import Gaussian, winning
 

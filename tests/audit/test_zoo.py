@@ -15,7 +15,7 @@ import discreet.mechanisms
 from discreet.audit import ZOO, Specimen, audit
 from discreet.audit.zoo_hidden_leaks import OBJECTS, RARELY
 from discreet.audit.zoo_wrong_noise import CLASSIC, TOP, local_sensitivity, smooth_bound, uniforms
-from discreet.interval import exp
+from discreet.interval_arithmetic import exp
 from discreet.privacy.loss import Approximate, Concentrated, Pure
 from discreet.privacy.tradeoff import Gaussian
 

@@ -17,11 +17,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.console import expert_panel
+from discreet.console import expert_details
 from discreet.console.answer import axis, bars, measures
 from discreet.console.data_dictionary import about, facts
 from discreet.console.downloads import shown_csv
-from discreet.console.expert_panel import setting
+from discreet.console.expert_details import setting
 from discreet.console.pages import known
 from discreet.console.price_card import spoken_button
 from discreet.console.prices import (
@@ -347,19 +347,21 @@ def test_public_facts_are_said_in_words() -> None:
 
 def test_the_same_question_for_other_programs_is_quoted() -> None:
     sql, terms = "SELECT 'it''s \"$x\"' FROM t", {"epsilon": Fraction("0.06"), "confidence": Fraction(95, 100)}
-    command = shlex.split(expert_panel.psql(sql, terms, "ann", ("example.org", 6543)))
+    command = shlex.split(expert_details.psql(sql, terms, "ann", ("example.org", 6543)))
     assert command[1:] == [
         "host=example.org port=6543 user=ann dbname=discreet",
         "-c",
         f"SET discreet.epsilon = 0.06; {sql}",
     ]
-    sent = shlex.split(expert_panel.http(sql, terms, "http://example.org:8410").replace("\\\n", ""))
+    sent = shlex.split(expert_details.http(sql, terms, "http://example.org:8410").replace("\\\n", ""))
     assert sent[1] == "http://example.org:8410/api/v1/query"
     assert json.loads(sent[-1]) == {"sql": sql, "epsilon": "0.06"}
-    code = expert_panel.python(sql, {**terms, "confidence": Fraction(9, 10), "max_rows": 3}, "http://example.org:8410")
+    code = expert_details.python(
+        sql, {**terms, "confidence": Fraction(9, 10), "max_rows": 3}, "http://example.org:8410"
+    )
     compile(code, "snippet", "exec")
     assert f"db.query({sql!r}, epsilon='0.06', confidence='0.9', max_rows=3)" in code
-    assert "1/3" in expert_panel.python(sql, {"epsilon": Fraction(1, 3)}, "http://example.org")
+    assert "1/3" in expert_details.python(sql, {"epsilon": Fraction(1, 3)}, "http://example.org")
 
 
 def test_a_free_question_says_so() -> None:

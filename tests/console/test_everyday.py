@@ -12,7 +12,7 @@ from console.conftest import Place, Watched, write
 from playwright.sync_api import expect
 from pyarrow import parquet
 
-from discreet.console import data, expert_panel, price_card
+from discreet.console import data, expert_details, price_card
 from discreet.curator.custody import Custody, Declared
 
 COLUMNS = 30
@@ -31,7 +31,7 @@ COLUMNS = 30
     ],
 )
 def test_the_postgres_door_is_named_where_it_is(wire: tuple[str, int], origin: str, at: tuple[str, int]) -> None:
-    assert expert_panel.reached(wire, origin) == at
+    assert expert_details.reached(wire, origin) == at
     ways = dict(data.connections("ann", origin, wire))
     assert f"host={at[0]} port={at[1]} " in ways["psql; the password is the token"]
 

@@ -19,7 +19,7 @@ from console.test_authentication import cookie_of, form, page_of, socket
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection
 
-from discreet.cli.console_adapter import Console, DoorHost
+from discreet.cli.http_door_for_console import Console, DoorHost
 from discreet.console.authentication import Gate
 from discreet.console.headers import Message, Receive, Scope, spoken
 from discreet.console.pages import Visit

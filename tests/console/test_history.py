@@ -10,7 +10,7 @@ import pytest
 from discreet.console.budget import path, stairs
 from discreet.console.history import grouped
 from discreet.curator.purchase import PastPayment
-from discreet.ledger.entry import BudgetLoss
+from discreet.ledger.entry_kinds import BudgetLoss
 from discreet.privacy import Pure
 
 SELECT = "SELECT count(*) FROM visits"

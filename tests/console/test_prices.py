@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from discreet.console import prices
-from discreet.ledger.entry import BudgetLoss
+from discreet.ledger.entry_kinds import BudgetLoss
 from discreet.privacy import Approximate, Concentrated, Pure
 
 

@@ -12,7 +12,7 @@ from console.conftest import Place
 from discreet.audit.game import bound
 from discreet.console import promise
 from discreet.ledger.balances import Account
-from discreet.ledger.entry import BudgetLoss
+from discreet.ledger.entry_kinds import BudgetLoss
 from discreet.privacy import AddRemove, Approximate, Budget, Concentrated, Neighbours, Pure, Replace
 
 

@@ -381,8 +381,7 @@ def test_every_view_fits_a_narrow_screen_in_the_dark(chromium: Browser, clinic_p
 
 @pytest.mark.slow
 def test_a_custodian_makes_a_released_table_public_and_it_is_asked_free(visitor: Watched, clinic_place: Place) -> None:
-    desk = Desk(clinic_place.home)
-    entry, before = desk.published(HOME, COSTS).entry, spent(clinic_place)
+    entry, before = Desk(clinic_place.home).published(HOME, COSTS).entry, spent(clinic_place)
     page = visitor.signed_in("cleo", f"/releases?entry={entry}")
     page.get_by_label("Its name in SQL").fill("costs of visits")
     page.get_by_role("button", name="Make it public").click()
@@ -392,8 +391,7 @@ def test_a_custodian_makes_a_released_table_public_and_it_is_asked_free(visitor:
     expect(page.get_by_text("costs is a public table now.")).to_be_visible()
     ann = Desk(clinic_place.home).bearer(clinic_place.tokens["ann"])
     assert isinstance(ann, Visitor)
-    answer = Desk(clinic_place.home).asked(ann, "SELECT sum(count) AS n FROM costs", {})
-    assert answer.cost is None
+    assert Desk(clinic_place.home).asked(ann, "SELECT sum(count) AS n FROM costs", {}).cost is None
     assert spent(clinic_place) == before
 
 

@@ -26,7 +26,7 @@ from discreet.server.http import survey_pages
 from discreet.survey.collector import Collector
 from discreet.survey.shuffle import DELTA
 from discreet.survey.task import Task, drafted, fresh_ids, packed
-from discreet.transport.task import written
+from discreet.transport.signed_task import written
 
 ALBUMS = ("none", "1", "2", "3", "4")
 QUESTION = "How many <b>albums</b> do you own?"

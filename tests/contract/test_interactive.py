@@ -14,7 +14,7 @@ from house.test_session_tenant import SURE
 from validity.examples import EXAMPLES as TESTS
 
 from discreet.errors import OverBudget, Refusal
-from discreet.ledger.entry import canonical
+from discreet.ledger.entry_kinds import canonical
 from discreet.mechanisms import REGISTRY, Openable, Takes
 from discreet.mechanisms.encrypted_file import CLOSED
 from discreet.mechanisms.session import Session, finished

@@ -76,5 +76,7 @@ def test_the_code_that_a_proof_is_about_is_there(page: Path) -> None:
 
 def test_a_name_that_is_gone_is_missed(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
-    page.write_text("Code: `discreet.noise`, `discreet.noise.no`, `lookup`, `never`, `Pure.fills`, `Pure.no`. `more`\n")
+    page.write_text(
+        "Code: `discreet.noise`, `discreet.noise.no`, `inverse_cdf_sampler`, `never`, `Pure.fills`, `Pure.no`. `more`\n"
+    )
     assert missing(page) == ["discreet.noise.no", "never", "Pure.no"]

@@ -94,7 +94,12 @@ EXTREME: dict[Type, list[object]] = {
 }
 
 
-WRITTEN: dict[str, list[object]] = {"moment by format": ["%Y-%m-%d %H:%M:%S.%f"]}  # what only a question writes
+WRITTEN: dict[str, list[object]] = {  # what only a question writes
+    "moment by format": ["%Y-%m-%d %H:%M:%S.%f"],
+    "formatted": ["%Y-%m-%d %H:%M:%S.%f %a %b %j %p"],
+    "matches": ["^[^a-z]*(é|9)+\\d?$"],
+    "matches in any case": ["[A-Z]|%_"],
+}
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +113,7 @@ def test_every_function_is_total_on_extreme_cells(engine: duckdb.DuckDBPyConnect
     rule, tried = FUNCTIONS[function], 0
     mixed = [(Type.VARCHAR, Type.BIGINT, Type.BIGINT), (Type.DATE, Type.BIGINT), (Type.TIMESTAMP, Type.BIGINT)]
     mixed += [(Type.DOUBLE, Type.BIGINT, Type.BIGINT, Type.BIGINT), (Type.DOUBLE, Type.BIGINT)]
-    mixed += [(Type.VARCHAR, Type.VARCHAR, Type.BIGINT)]
+    mixed += [(Type.VARCHAR, Type.VARCHAR, Type.BIGINT), (Type.DATE, Type.VARCHAR), (Type.TIMESTAMP, Type.VARCHAR)]
     for arity in {rule.arity[0], min(rule.arity[1], max(3, rule.arity[0]))}:
         for kinds in [(kind,) * arity for kind in Type] + [kinds[:arity] for kinds in mixed]:
             kind = rule.typing(list(kinds)) if len(kinds) == arity else None

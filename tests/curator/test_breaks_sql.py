@@ -16,8 +16,8 @@ from discreet.curator import Curator, Terms
 from discreet.curator.custody import Custody, Declared
 from discreet.errors import Refusal
 from discreet.privacy import Approximate
-from discreet.sql.range import Range, greatest, least
 from discreet.sql.split_at_noise import question
+from discreet.sql.value_range import Range, greatest, least
 
 WARDS = pa.table({"ward": ["w1", "w2"], "beds": [10, 20]})
 

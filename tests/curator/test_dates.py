@@ -25,7 +25,7 @@ from discreet.mechanisms import Bins
 from discreet.release import Wish
 from discreet.release.counting_mechanism import Publication
 from discreet.sql.expression_facts import years
-from discreet.sql.range import Range
+from discreet.sql.value_range import Range
 
 DAYS = ("2015-01-01", "2024-12-31")
 MOMENTS = ("2020-01-01 00:00:00", "2020-12-31 23:59:59")

@@ -12,7 +12,7 @@ import pytest
 from discreet.curator import Curator
 from discreet.curator.custody import Custody, Declared, found_home
 from discreet.desk import Desk
-from discreet.desk.releases import ReleaseOrder
+from discreet.desk.release_store import ReleaseOrder
 from discreet.errors import Refusal
 from discreet.release import Wish
 

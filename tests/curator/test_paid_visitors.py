@@ -17,7 +17,7 @@ from discreet.curator.custody import Custody
 from discreet.curator.paid_visitors import PaidVisitors
 from discreet.errors import OverBudget, Refusal
 from discreet.privacy import Pure
-from discreet.stream import PanPrivateDistinct, PanPrivateVisits
+from discreet.stream import PanPrivateDistinct, PanPrivateVisits, pan_private
 
 SURE: dict[str, Any] = {"epsilon_memory": Fraction(40), "epsilon_answer": Fraction(400), "size": 100}
 
@@ -133,3 +133,14 @@ def test_a_kill_leaves_the_memory_before_or_after_and_never_counts_twice(tmp_pat
     assert outcomes == {0, 1}
     told = {each.what: round(each.value, 3) for each in visitors(home).one("desk").tell()}
     assert told[f"came {pushed} times"] == 1
+
+
+def test_a_memory_that_was_blurred_as_often_as_may_be_is_left_as_it_is(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pan_private, "_LOOKS", 1)
+    opened = visitors(home).open("desk", PanPrivateDistinct(**SURE), unit="patient")
+    assert opened.refresh(step=1) == opened.refresh(step=1) == 1
+    with pytest.raises(Refusal, match="blurred at most 1 times"):
+        opened.refresh()
+    assert opened.push(came(1, 2)) == 2  # nothing is on hold

@@ -15,7 +15,7 @@ from discreet.cli import main
 from discreet.curator import Curator
 from discreet.curator.custody import Custody
 from discreet.errors import Refusal
-from discreet.ledger.entry import Grant, canonical, read_event, write_event
+from discreet.ledger.entry_kinds import Grant, canonical, read_event, write_event
 from discreet.privacy import Approximate
 
 COUNT = clinic.COUNT

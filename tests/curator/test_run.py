@@ -29,7 +29,7 @@ from discreet.curator import Curator, catalogue
 from discreet.curator.run import Run, Wanted, planned
 from discreet.engines import DuckStore
 from discreet.errors import Refusal
-from discreet.interval import log
+from discreet.interval_arithmetic import log
 from discreet.mechanisms import REGISTRY, Caps, Grid, Mean, Quantile, SampleAggregate, SmoothMedian, Takes
 from discreet.noise import SECURE, Entropy, permutation
 from discreet.privacy import AddRemove, Approximate, Concentrated, Neighbours, Pure, Replace

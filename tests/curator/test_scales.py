@@ -23,7 +23,7 @@ from discreet.declared.column import Column
 from discreet.declared.group_key import Type
 from discreet.declared.table import Schema, Table
 from discreet.engines import Counted
-from discreet.ledger.entry import BudgetLoss
+from discreet.ledger.entry_kinds import BudgetLoss
 from discreet.mechanisms import GaussianKeys, GaussianVector, LaplaceKeys, LaplaceVector, Quantile
 from discreet.privacy import AddRemove, Approximate, Concentrated, Neighbours, Pure, Replace
 from discreet.sql.plan import Part, Rank, Statistic

@@ -13,7 +13,7 @@ from discreet.curator.price import priced
 from discreet.curator.quote import TermsGiven
 from discreet.errors import Fault, Refusal
 from discreet.ledger import Dataset, SqliteLedger
-from discreet.ledger.entry import BudgetLoss
+from discreet.ledger.entry_kinds import BudgetLoss
 from discreet.privacy import AddRemove, Approximate, Concentrated, Loss, Pure, Replace
 from discreet.sql.split_at_noise import question
 

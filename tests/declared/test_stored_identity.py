@@ -15,7 +15,7 @@ from discreet.curator.run import Wanted, planned
 from discreet.declared.column import Column
 from discreet.declared.group_key import Type
 from discreet.declared.table import Schema, Table
-from discreet.desk.releases import ReleaseOrder
+from discreet.desk.release_store import ReleaseOrder
 from discreet.mechanisms import Grid, Mean
 from discreet.release import Wish
 from discreet.sql.split_at_noise import question, rows_of

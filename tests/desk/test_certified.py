@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet.curator.custody import Custody
-from discreet.desk import HOME, Desk, ReleaseOrder, releases
+from discreet.desk import HOME, Desk, ReleaseOrder, release_store
 from discreet.errors import Refusal
 from discreet.ledger import Spend, SqliteLedger, StoredAnswer
 from discreet.release import Wish
@@ -53,11 +53,11 @@ def test_two_who_certify_at_once_get_one_folder(home: Path, tmp_path: Path, monk
     alone = write
 
     def meanwhile(folder: Path, *given: Any) -> object:  # noqa: ANN401
-        monkeypatch.setattr(releases, "write", alone)
+        monkeypatch.setattr(release_store, "write", alone)
         other.certified(HOME, listed.entry, tmp_path / "other")
         return alone(folder, *given)
 
-    monkeypatch.setattr(releases, "write", meanwhile)
+    monkeypatch.setattr(release_store, "write", meanwhile)
     desk.certified(HOME, listed.entry, tmp_path / "one")
     assert files(tmp_path / "one") == files(tmp_path / "other")
     assert sorted(path.name for path in (home / "releases").iterdir()) == sorted(

@@ -15,7 +15,7 @@ from release.published import counted
 from discreet.curator import Curator
 from discreet.curator.custody import Custody, Declared, found_home
 from discreet.desk import HOME, Desk, PaidRelease, ReleaseOrder
-from discreet.desk.releases import called
+from discreet.desk.release_store import called
 from discreet.engines import DuckStore
 from discreet.errors import Fault, OverBudget, Refusal
 from discreet.ledger import Spend, SqliteLedger, StoredAnswer

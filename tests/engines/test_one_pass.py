@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.engines.one_pass import FARTHEST, NARROW, WIDTH, Number, OwnedRows, Rules, Unsuited, tally
+from discreet.engines.one_pass_bounding import FARTHEST, NARROW, WIDTH, Number, OwnedRows, Rules, Unsuited, tally
 
 NUMBERS = (
     Number("rows"),

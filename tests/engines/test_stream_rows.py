@@ -21,7 +21,7 @@ from discreet.declared.grid import Grid
 from discreet.declared.table import Schema
 from discreet.engines import Counted, DuckStore
 from discreet.engines.ingest import MOST_CODES
-from discreet.engines.one_pass import FARTHEST
+from discreet.engines.one_pass_bounding import FARTHEST
 from discreet.engines.stream_rows import streamed
 from discreet.errors import Refusal
 from discreet.privacy import Approximate

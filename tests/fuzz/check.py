@@ -20,7 +20,7 @@ from discreet.curator.purchase import total
 from discreet.engines import DuckStore
 from discreet.errors import Fault, Refusal
 from discreet.ledger import Spend, StoredAnswer
-from discreet.ledger.entry import BudgetLoss
+from discreet.ledger.entry_kinds import BudgetLoss
 from discreet.privacy import Approximate, Concentrated
 from discreet.sql.plan import Measurement, Question, Rank, Statistic
 

@@ -23,7 +23,7 @@ from discreet.desk import HOME, Desk, ReleaseOrder
 from discreet.engines import DuckStore
 from discreet.errors import Refusal
 from discreet.ledger import Opened, Spend, SqliteLedger, StoredAnswer, open_ledger, sign, signing_key
-from discreet.ledger.entry import Entry, Event
+from discreet.ledger.entry_kinds import Entry, Event
 from discreet.ledger.home_ledger import add_witness
 from discreet.ledger.signed_head import Head
 from discreet.ledger.witness import Bringer, Folder
@@ -35,8 +35,8 @@ from discreet.mechanisms.encrypted_file import Sealed
 from discreet.privacy import AddRemove, Pure
 from discreet.release import Wish
 from discreet.release.folder import write
+from discreet.transport.signed_task import UploadReceipt
 from discreet.transport.signing_keys import Handover
-from discreet.transport.task import UploadReceipt
 
 KEY = Ed25519PrivateKey.generate()
 COSTS = ReleaseOrder.of("visits", Wish.of("histogram", ("cost",), epsilon="0.5", bins={"cost": 10}, max_rows=3))

@@ -16,7 +16,7 @@ from discreet.mechanisms import RandomizedResponse, RefreshedSparseVector
 from discreet.noise import laplaces
 from discreet.privacy import AddRemove, Budget, Guarantee, Pure, winning
 from discreet.privacy.calibrate import laplace_tail
-from discreet.release.net import Net
+from discreet.release.net_mechanism import Net
 
 
 def test_every_slip_has_its_test() -> None:

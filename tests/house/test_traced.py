@@ -35,7 +35,7 @@ from discreet.server.http import serve
 from discreet.server.pg_catalog import PostgresCatalogue
 from discreet.survey import Collector, fresh_ids, packed
 from discreet.survey.task import drafted
-from discreet.transport.task import written
+from discreet.transport.signed_task import written
 
 HOUSE = f"{Path(discreet.__file__).parent}/"
 # Modules that are entered at most. Make them smaller when you can; a draw that is rare may enter one more.
@@ -56,7 +56,7 @@ class Trace:
             return
         module, name = code.co_filename.removeprefix(HOUSE), code.co_qualname
         self.calls[module, name] += 1
-        if (module, name) == ("ledger/entry.py", "read_entry"):
+        if (module, name) == ("ledger/entry_kinds.py", "read_entry"):
             self.decoded[json.loads(frame.f_locals["body"])["number"]] += 1
 
     @contextmanager

@@ -52,7 +52,7 @@ from discreet.learn import (
     Standardize,
     StandardScaler,
 )
-from discreet.learn.losses import Huber
+from discreet.learn.convex_losses import Huber
 from discreet.privacy import Replace
 
 ONE, HALF, RARE = Fraction(1), Fraction(1, 2), Fraction(1, 10**6)

@@ -15,7 +15,7 @@ from discreet.errors import Refusal
 from discreet.learn import AdditiveClassification, AdditiveClassifier, AdditiveRegression, AdditiveRegressor
 from discreet.learn.additive_learner import _Boosted, smoothed
 from discreet.learn.binned_rows import Cells, ClassTarget, NumberTarget
-from discreet.learn.price import rho_of
+from discreet.learn.fit_price import rho_of
 from discreet.learn.row_price import RowPrice
 from discreet.mechanisms import Column, Frame
 from discreet.privacy import Approximate, Concentrated, Pure, Replace

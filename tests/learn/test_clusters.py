@@ -14,11 +14,11 @@ from sklearn import cluster, mixture
 
 from discreet.errors import Refusal
 from discreet.learn import GaussianComponents, GaussianMixture, KMeans, KMeansClusters
+from discreet.learn.cluster_seeds import levels_for, pictured
 from discreet.learn.design_matrix import Design
+from discreet.learn.fit_price import rho_of
 from discreet.learn.mixture import LEAST, Laws, shared_sums, shares
 from discreet.learn.partition_sums import ONE, CellNoise, Room, cell_sums, nearest_sums
-from discreet.learn.price import rho_of
-from discreet.learn.seeding import levels_for, pictured
 from discreet.mechanisms import Column, Frame
 from discreet.privacy import Pure, Replace
 

@@ -17,7 +17,7 @@ from sklearn.datasets import load_digits
 from discreet.errors import Refusal
 from discreet.learn import PCA, PrincipalComponents
 from discreet.learn.design_matrix import Design
-from discreet.learn.price import rho_of
+from discreet.learn.fit_price import rho_of
 from discreet.learn.principal_components import noisy_matrix
 from discreet.mechanisms import Column, Frame
 from discreet.privacy import Pure, Replace

@@ -24,10 +24,10 @@ from discreet.learn import (
     LogisticRegression,
     LogisticRisk,
 )
-from discreet.learn.classifier_model import lifted
-from discreet.learn.losses import Huber, Logistic, Loss, Reals, SmoothHinge, Softmax
+from discreet.learn.convex_losses import Huber, Logistic, Loss, Reals, SmoothHinge, Softmax
+from discreet.learn.linear_classifier_model import lifted
+from discreet.learn.newton_solver import Objective, minimised
 from discreet.learn.perturbation import Perturbation
-from discreet.learn.solver import Objective, minimised
 from discreet.mechanisms import Column, Frame
 from discreet.privacy import AddRemove, Replace
 

@@ -14,8 +14,8 @@ from discreet.errors import Refusal
 from discreet.learn import RandomForest, RandomForestClassifier, RandomForestRegressor, RegressionForest
 from discreet.learn.binned_rows import Cells, ClassTarget
 from discreet.learn.fit_in_stages import SIZE
+from discreet.learn.fit_price import rho_of
 from discreet.learn.forest_learner import Shape, surprise
-from discreet.learn.price import rho_of
 from discreet.learn.row_price import RowPrice
 from discreet.mechanisms import Column, Frame
 from discreet.privacy import Approximate, Concentrated, Replace

@@ -19,8 +19,8 @@ from discreet.declared.table import grid_of
 from discreet.errors import Refusal
 from discreet.learn import LeastSquares, LinearRegression, LogisticRegression, Ridge
 from discreet.learn.design_matrix import Design, Scale
+from discreet.learn.fit_price import rho_of
 from discreet.learn.least_squares import Spread
-from discreet.learn.price import rho_of
 from discreet.mechanisms import Column, Frame
 from discreet.noise import SECURE
 from discreet.privacy import AddRemove, Neighbours, Pure, Replace

@@ -13,8 +13,8 @@ from doubles import Seeded
 
 from discreet.errors import Refusal
 from discreet.learn import LowRank, MatrixFactors
+from discreet.learn.fit_price import rho_of
 from discreet.learn.low_rank import Multiplied, whole
-from discreet.learn.price import rho_of
 from discreet.mechanisms import Column, Frame
 from discreet.privacy import AddRemove, Concentrated, Replace
 

@@ -24,8 +24,8 @@ from discreet.learn import (
     Standardize,
     StandardScaler,
 )
+from discreet.learn.fit_price import rho_of
 from discreet.learn.moments import Width, shares
-from discreet.learn.price import rho_of
 from discreet.mechanisms import Column, Frame
 from discreet.privacy import AddRemove, Pure, Replace
 

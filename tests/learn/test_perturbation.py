@@ -14,10 +14,10 @@ from mechanisms.chances import fits
 from scipy import optimize
 
 from discreet.learn import HuberRisk, LogisticRisk, convex_risk
+from discreet.learn.convex_losses import Huber, Logistic, Loss, SmoothHinge, Softmax
 from discreet.learn.gaussian_noise import farther
-from discreet.learn.losses import Huber, Logistic, Loss, SmoothHinge, Softmax
+from discreet.learn.newton_solver import Objective, minimised
 from discreet.learn.perturbation import Perturbation, planned
-from discreet.learn.solver import Objective, minimised
 from discreet.mechanisms import Column, Frame
 from discreet.privacy import AddRemove, Approximate, Replace
 

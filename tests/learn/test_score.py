@@ -31,7 +31,7 @@ from discreet.learn import (
     Rule,
     evaluate,
 )
-from discreet.learn.classifier_model import LinearClassifier
+from discreet.learn.linear_classifier_model import LinearClassifier
 from discreet.learn.moments import Width
 from discreet.mechanisms import Column, Frame, described, rebuilt
 from discreet.privacy import AddRemove, Concentrated, Pure, Replace

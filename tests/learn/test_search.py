@@ -18,7 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from discreet.errors import Refusal
 from discreet.learn import LinearModel, LogisticRegression, PrivateSearch, PrivateSearchCV, Ridge
 from discreet.learn.bayes_model import BayesClassifier
-from discreet.learn.classifier_model import KernelClassifier, LinearClassifier
+from discreet.learn.linear_classifier_model import KernelClassifier, LinearClassifier
 from discreet.learn.share_of_right_rows import RightRows
 from discreet.mechanisms import Column, Frame
 from discreet.privacy import Approximate, Pure, Replace

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from discreet.errors import Fault
-from discreet.learn.losses import Logistic, SmoothHinge
-from discreet.learn.solver import Objective, minimised
+from discreet.learn.convex_losses import Logistic, SmoothHinge
+from discreet.learn.newton_solver import Objective, minimised
 
 
 def test_a_certificate_bounds_the_true_gradient_and_is_refused_where_it_cannot() -> None:

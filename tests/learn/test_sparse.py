@@ -13,9 +13,9 @@ from sklearn.linear_model import LogisticRegression as Plain
 
 from discreet.errors import Refusal
 from discreet.learn import HuberRegressor, LogisticRegression, SparseLeastSquares, SparseRegression
-from discreet.learn.losses import Logistic
-from discreet.learn.price import rho_of
-from discreet.learn.solver import Objective, minimised
+from discreet.learn.convex_losses import Logistic
+from discreet.learn.fit_price import rho_of
+from discreet.learn.newton_solver import Objective, minimised
 from discreet.mechanisms import Column, Frame
 from discreet.privacy import Pure, Replace
 

@@ -29,7 +29,7 @@ from discreet.ledger import (
     StoredAnswer,
     verify,
 )
-from discreet.ledger.entry import (
+from discreet.ledger.entry_kinds import (
     GENESIS,
     REMOVED,
     Entry,

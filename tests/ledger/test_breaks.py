@@ -18,7 +18,7 @@ import pytest
 from discreet.errors import Refusal
 from discreet.ledger import Dataset, Hold, Opened, Spend, SqliteLedger, StoredAnswer, merkle, sign, signing_key, verify
 from discreet.ledger import sqlite as ledger_file
-from discreet.ledger.entry import Entry, canonical, read_entry, read_loss, write_loss
+from discreet.ledger.entry_kinds import Entry, canonical, read_entry, read_loss, write_loss
 from discreet.ledger.file_access import connect
 from discreet.privacy import AddRemove, Approximate, Pure
 

@@ -37,7 +37,7 @@ from discreet.ledger import (
     signing_key,
     verify,
 )
-from discreet.ledger.entry import Entry, canonical, read_entry
+from discreet.ledger.entry_kinds import Entry, canonical, read_entry
 from discreet.privacy import AddRemove, Approximate, Concentrated, Pure, Replace
 
 

@@ -27,7 +27,7 @@ from discreet.ledger import (
     signing_key,
     verify,
 )
-from discreet.ledger.entry import Entry, Event, read_entry
+from discreet.ledger.entry_kinds import Entry, Event, read_entry
 from discreet.ledger.index import EVERY, read_checkpoint, seal
 from discreet.ledger.verify import extend, receipt
 from discreet.privacy import AddRemove, Approximate, Concentrated, Pure, Replace

@@ -15,7 +15,7 @@ import pytest
 
 from discreet.audit import enumerated
 from discreet.errors import Refusal
-from discreet.interval import exp, log
+from discreet.interval_arithmetic import exp, log
 from discreet.local import Hadamard, LocalHashing, OptimizedUnary, Oracle, Response, SubsetSelection, SymmetricUnary
 from discreet.local.hashing import PRIME
 from discreet.mechanisms import RandomizedResponse

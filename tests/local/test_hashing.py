@@ -11,7 +11,7 @@ import pytest
 from doubles import Seeded
 
 from discreet.errors import Refusal
-from discreet.interval import exp
+from discreet.interval_arithmetic import exp
 from discreet.local import LocalHashing
 from discreet.local.hashing import PRIME, Family
 

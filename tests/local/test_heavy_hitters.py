@@ -14,7 +14,7 @@ from local.laws import follows, singles
 from numpy.typing import NDArray
 
 from discreet.errors import Refusal
-from discreet.interval import exp, log
+from discreet.interval_arithmetic import exp, log
 from discreet.local.heavy_hitters import HeavyHitters, Hitters
 from discreet.local.matching_pursuit import ALPHA
 

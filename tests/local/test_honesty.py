@@ -38,7 +38,7 @@ from discreet.local.hashing import Family
 from discreet.local.unary import RARE
 from discreet.survey import Respondent
 from discreet.survey.task import fresh_ids, packed
-from discreet.transport.task import UploadReceipt
+from discreet.transport.signed_task import UploadReceipt
 
 ONE = Fraction(1)
 POISON = np.packbits(np.ones((1, 50), bool), axis=1, bitorder="little")  # a yes to each of fifty answers

@@ -16,7 +16,7 @@ from local.laws import follows, reports
 from discreet.local import Hadamard, LocalHashing, OptimizedUnary, Response, SubsetSelection, SymmetricUnary
 from discreet.local.hashing import PRIME, modulo, residues
 from discreet.noise import coins
-from discreet.noise.entropy import words
+from discreet.noise.secure_random import words
 
 SINGLE, MANY = 6_000, 60_000
 CASES = [

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from discreet.errors import Refusal
-from discreet.interval import exp, log
+from discreet.interval_arithmetic import exp, log
 from discreet.local import DuchiMean, HybridMean, MeanReporter, PiecewiseMean, Tally, VectorMean
 
 LOST = Fraction(1, 10**9)

@@ -10,7 +10,7 @@ from doubles import Seeded
 from local.laws import of_coins, usual
 
 from discreet.errors import Refusal
-from discreet.interval import log
+from discreet.interval_arithmetic import log
 from discreet.local import Response, classroom
 from discreet.mechanisms import RandomizedResponse
 

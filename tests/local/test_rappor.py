@@ -13,7 +13,7 @@ from local.laws import follows
 
 from discreet.audit import enumerated
 from discreet.errors import Refusal
-from discreet.interval import exp, log
+from discreet.interval_arithmetic import exp, log
 from discreet.local import described, rebuilt
 from discreet.local.bloom import BitCounts, Bloom, Functions, written
 from discreet.local.frequencies import Odds

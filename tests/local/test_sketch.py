@@ -16,7 +16,7 @@ from local.laws import follows, singles
 from numpy.typing import NDArray
 
 from discreet.errors import Refusal
-from discreet.interval import exp, log
+from discreet.interval_arithmetic import exp, log
 from discreet.local.frequencies import Frequencies, Odds
 from discreet.local.sketch import CellCounts, CountMeanSketch, HadamardSketch, Sketched
 

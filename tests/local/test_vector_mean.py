@@ -15,7 +15,7 @@ from doubles import Seeded
 from local.laws import follows
 
 from discreet.errors import Refusal
-from discreet.interval import exp, log
+from discreet.interval_arithmetic import exp, log
 from discreet.local import VectorMean
 
 LOST = Fraction(1, 10**9)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from mechanisms.chances import Whatever, covers
 
 from discreet.errors import Refusal
-from discreet.interval import Interval, exp
+from discreet.interval_arithmetic import Interval, exp
 from discreet.mechanisms.integer_noise import Gaussian, GaussianVector, Laplace, LaplaceVector
 from discreet.noise import gaussian, gaussians, laplace, laplaces
 from discreet.privacy import AddRemove, Concentrated, Pure, Replace

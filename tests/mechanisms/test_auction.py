@@ -15,7 +15,7 @@ from doubles import Seeded
 from mechanisms.chances import Whatever
 
 from discreet.errors import Refusal
-from discreet.interval import Interval, exp
+from discreet.interval_arithmetic import Interval, exp
 from discreet.mechanisms.auction import PostedPrice
 from discreet.mechanisms.registry import described, rebuilt
 from discreet.privacy import AddRemove, Neighbours, Pure, Replace

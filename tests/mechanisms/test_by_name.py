@@ -57,7 +57,7 @@ OVER_COLUMNS: list[Any] = [
     PostedPrice(ONE, 1, 15, rule="exponential"),
 ]
 DOORS = {"mean", "variance", "quantile", "quantiles", "quantile-end", "smooth-median", "pure-median"}
-DOORS |= {"proposed-median", "posted-price"}
+DOORS |= {"proposed-median", "posted-price", "rationed-price"}
 LEAST: dict[str, dict[str, Any]] = {
     "mean": {"epsilon": 1},
     "variance": {"epsilon": 1},
@@ -68,6 +68,7 @@ LEAST: dict[str, dict[str, Any]] = {
     "pure-median": {"epsilon": 1},
     "proposed-median": {"epsilon_test": 1, "epsilon_release": 1, "delta": "1e-6", "bound": 2},
     "posted-price": {"epsilon": 1, "lowest": 1, "highest": 9},
+    "rationed-price": {"epsilon": 1, "lowest": 1, "highest": 9, "supply": 2},
 }
 
 

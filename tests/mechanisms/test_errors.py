@@ -31,6 +31,7 @@ from discreet.mechanisms.quantile import Quantile
 from discreet.mechanisms.quantile_interval import QuantileEnd
 from discreet.mechanisms.quantiles import Quantiles
 from discreet.mechanisms.randomized_response import RandomizedResponse
+from discreet.mechanisms.rationed_price import RationedPrice
 from discreet.mechanisms.real_noise import GaussianReal, LaplaceReal
 from discreet.mechanisms.registry import REGISTRY
 from discreet.mechanisms.sample_and_aggregate import BlockMean
@@ -241,6 +242,7 @@ ROWS = [
     Row(TopK(HALF, 9, 3), of(flipped(1 / 12, 9), draws=3)),
     Row(ConcentratedTopK(HALF, 9, 3, 2), of(exponential(math.sqrt(8 / 6) / 4, 9), draws=3)),
     Row(PostedPrice(HALF, 1, 9, 2), of(flipped(1 / 18, 5))),
+    Row(RationedPrice(HALF, 1, 9, 2, supply=3), of(flipped(1 / 18, 5))),
     Row(PostedPrice(HALF, 1, 9, 2, "exponential"), of(exponential(1 / 18, 5))),
     Row(BlockMean(THIRD, *BELOW_ZERO, 8), of(laplace(60), HALF / 8)),
     Row(Mean.of(Grid(*BELOW_ZERO), THIRD, 2), of(laplace(120), HALF, draws=2)),

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from mechanisms.chances import covers, fits
 
 from discreet.errors import Refusal
-from discreet.interval import Interval, exp
+from discreet.interval_arithmetic import Interval, exp
 from discreet.mechanisms.integer_noise import Geometric
 from discreet.noise import laplace
 from discreet.privacy import Pure

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from mechanisms.chances import Whatever
 
 from discreet.errors import Refusal
-from discreet.interval import Interval, exp
+from discreet.interval_arithmetic import Interval, exp
 from discreet.mechanisms.key_selection import GaussianKeys, Key, LaplaceKeys, OptimalKeys, canonical, each, ordered
 from discreet.mechanisms.registry import described, rebuilt
 from discreet.privacy import Approximate, Concentrated, Replace

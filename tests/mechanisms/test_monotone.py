@@ -16,7 +16,7 @@ from discreet.mechanisms import REGISTRY, Exponential, PermuteAndFlip, PostedPri
 from discreet.privacy import AddRemove, Pure, Replace
 
 ONE = Fraction(1)
-MAY_BE = {name for name, kind in REGISTRY.items() if "monotone" in kind.__dataclass_fields__}
+MAY_BE = {name for name, kind in REGISTRY.items() if any(f.name == "monotone" for f in dataclasses.fields(kind))}
 
 
 def test_these_can_be_told_that_scores_move_one_way() -> None:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from discreet.declared.grid import Grid
 from discreet.errors import Refusal
-from discreet.interval import Interval, exp
+from discreet.interval_arithmetic import Interval, exp
 from discreet.mechanisms.quantile import Quantile, Rows, _level, gaps, segment
 from discreet.mechanisms.registry import described, rebuilt
 from discreet.privacy import AddRemove, Neighbours, Pure, Replace

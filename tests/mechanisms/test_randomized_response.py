@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from mechanisms.chances import Whatever, covers, fits
 
 from discreet.errors import Refusal
-from discreet.interval import exp, log
+from discreet.interval_arithmetic import exp, log
 from discreet.mechanisms.randomized_response import RandomizedResponse
 from discreet.noise import Entropy
 from discreet.privacy import AddRemove, Pure

@@ -9,7 +9,7 @@ import pytest
 from doubles import Seeded
 
 from discreet.errors import Refusal
-from discreet.interval import Interval, exp
+from discreet.interval_arithmetic import Interval, exp
 from discreet.mechanisms import RationedPrice
 from discreet.privacy import Pure, Replace
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from mechanisms.chances import Whatever, covers, fits
 
 from discreet.errors import Refusal
-from discreet.interval import Interval, exp, log
+from discreet.interval_arithmetic import Interval, exp, log
 from discreet.mechanisms.selection import FARTHEST, Exponential, PermuteAndFlip
 from discreet.privacy import AddRemove, Replace
 

@@ -18,7 +18,7 @@ from mechanisms.chances import fits
 from numpy.typing import NDArray
 
 from discreet.errors import Refusal
-from discreet.interval import log
+from discreet.interval_arithmetic import log
 from discreet.mechanisms.registry import described, rebuilt
 from discreet.mechanisms.session import finished
 from discreet.mechanisms.sparse import Above, Below, Comparison, RefreshedSparseVector, SparseState, SparseVector

@@ -12,7 +12,7 @@ from doubles import Seeded, enumerated
 from numpy.typing import NDArray
 
 from discreet.errors import Refusal
-from discreet.interval import exp
+from discreet.interval_arithmetic import exp
 from discreet.mechanisms.smooth_noise import LaplaceTails, StudentTails, _student_proposal
 
 Law = NDArray[np.float64]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from mechanisms.chances import Whatever, covers, fits
 
 from discreet.errors import Refusal
-from discreet.interval import Interval, exp
+from discreet.interval_arithmetic import Interval, exp
 from discreet.mechanisms.topk import ConcentratedTopK, TopK
 from discreet.noise import Entropy
 from discreet.privacy import Concentrated, Pure

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from mechanisms.chances import covers, fits
 
 from discreet.errors import Refusal
-from discreet.interval import Interval, exp
+from discreet.interval_arithmetic import Interval, exp
 from discreet.mechanisms.tulap import Tulap
 from discreet.privacy import AddRemove, Approximate
 

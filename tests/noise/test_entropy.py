@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from discreet.errors import Refusal
-from discreet.noise import SECURE, Secure, entropy, flips
-from discreet.noise.entropy import STRETCH
+from discreet.noise import SECURE, Secure, flips, secure_random
+from discreet.noise.secure_random import STRETCH
 
 
 def _in_child(count: int) -> bytes:
@@ -124,5 +124,5 @@ def test_a_process_id_that_comes_back_is_still_another_process(monkeypatch: pyte
     monkeypatch.setattr(os, "getpid", lambda: 7)
     source.raw(1)
     held = source._held[0].getvalue()
-    entropy._forked()  # what the hook does in a child
+    secure_random._forked()  # what the hook does in a child
     assert source.raw(32) not in held

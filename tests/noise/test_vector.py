@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from discreet.errors import Refusal
 from discreet.noise import Entropy, gaussians, geometrics, laplaces, poissons
 from discreet.noise import vector as law_module
-from discreet.noise.lookup import START, Lookup, exp_enclosure
+from discreet.noise.inverse_cdf_sampler import START, Lookup, exp_enclosure
 from discreet.noise.poisson import _Table
 from discreet.noise.vector import Law
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.errors import Refusal
-from discreet.interval import log
+from discreet.interval_arithmetic import log
 from discreet.privacy.compose import (
     _log_factorial,
     advanced,

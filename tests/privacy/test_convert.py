@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from discreet.errors import Refusal
 from discreet.exact import Number
-from discreet.interval import exp
+from discreet.interval_arithmetic import exp
 from discreet.privacy.convert import convert, epsilon_at
 from discreet.privacy.divergence import Channel, renyi_divergence
 from discreet.privacy.loss import Approximate, Concentrated, Loss, Pure

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.errors import Refusal
-from discreet.interval import Interval
+from discreet.interval_arithmetic import Interval
 from discreet.privacy import divergence
 from discreet.privacy.divergence import (
     Channel,

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.errors import Refusal
-from discreet.interval import exp
+from discreet.interval_arithmetic import exp
 from discreet.privacy.budget import Odometer
 from discreet.privacy.convert import convert, epsilon_at
 from discreet.privacy.loss import AddRemove, Approximate, Concentrated, FilterLoss, Guarantee, Pure, Replace

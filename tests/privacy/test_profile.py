@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.errors import Refusal
-from discreet.interval import normal_tail
+from discreet.interval_arithmetic import normal_tail
 from discreet.privacy.compose import optimal, optimal_delta
 from discreet.privacy.convolve import compose, near_delta
 from discreet.privacy.event import AnyMechanism, DiscreteGaussianNoise, DiscreteLaplaceNoise

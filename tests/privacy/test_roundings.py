@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import fft, special
 
-from discreet.interval import UNIT, normal_tail
+from discreet.interval_arithmetic import UNIT, normal_tail
 from discreet.privacy.convolve import _profile, _weights
 from discreet.privacy.event import DiscreteGaussianNoise, LaplaceNoise
 from discreet.privacy.loss_grid import (

@@ -10,7 +10,7 @@ from doubles import Seeded
 from numpy.typing import ArrayLike
 
 from discreet.ledger import Dataset, Opened, Spend, SqliteLedger, StoredAnswer, sign, signing_key
-from discreet.ledger.entry import Plain, read_loss
+from discreet.ledger.entry_kinds import Plain, read_loss
 from discreet.ledger.verify import Receipt, receipt
 from discreet.mechanisms import Column, Frame, Outline
 from discreet.privacy import AddRemove

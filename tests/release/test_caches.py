@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discreet.release import Hierarchy, QuadTree, Wavelet, grids, hierarchy, tree
+from discreet.release import Hierarchy, QuadTree, Wavelet, grids, hierarchy_and_wavelet, interval_tree
+from discreet.release.interval_tree import Splits
 from discreet.release.noisy_cells import MOST_CELLS
 from discreet.release.partition import hilbert
-from discreet.release.tree import Splits
 
 ONE, SMALL, SIDE = Fraction(1), 1 << 12, 1 << 6
 
@@ -33,10 +33,10 @@ def arrays(kept: object) -> Iterator[Any]:
 
 
 CACHES: list[tuple[Any, Callable[[], object]]] = [
-    (hierarchy._splits, lambda: Hierarchy(ONE, (SMALL,)).splits),
-    (hierarchy._branches, lambda: Hierarchy(ONE, (SMALL,)).children),
-    (tree.alike, lambda: tree.alike(SMALL)),
-    (hierarchy._halves, lambda: Wavelet(ONE, (SMALL,)).children),
+    (hierarchy_and_wavelet._splits, lambda: Hierarchy(ONE, (SMALL,)).splits),
+    (hierarchy_and_wavelet._branches, lambda: Hierarchy(ONE, (SMALL,)).children),
+    (interval_tree.alike, lambda: interval_tree.alike(SMALL)),
+    (hierarchy_and_wavelet._halves, lambda: Wavelet(ONE, (SMALL,)).children),
     (grids._quarters, lambda: QuadTree(ONE, (SIDE, SIDE))._tree),
     (hilbert, lambda: hilbert(SIDE, SIDE)),
 ]

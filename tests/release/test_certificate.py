@@ -13,7 +13,7 @@ from release.published import NIGHT, SQL, paid, people, released
 
 from discreet.errors import Refusal
 from discreet.ledger import Spend, SqliteLedger
-from discreet.ledger.entry import Plain
+from discreet.ledger.entry_kinds import Plain
 from discreet.ledger.signed_head import Head
 from discreet.ledger.verify import Pinned, read_proof, receipt
 from discreet.mechanisms import Frame

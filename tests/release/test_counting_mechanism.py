@@ -23,7 +23,7 @@ from release.published import publication
 from discreet.audit import audit
 from discreet.errors import Refusal
 from discreet.mechanisms import Axis, Bins, Caps, Column, Frame, Pair, Takes
-from discreet.privacy import AddRemove, Concentrated, Pure, Replace, convert, epsilon_at
+from discreet.privacy import AddRemove, Concentrated, Pure, Replace, epsilon_at
 from discreet.release import (
     Automatic,
     FourierMarginals,
@@ -150,18 +150,6 @@ def test_the_rho_of_an_epsilon_and_a_delta_is_the_largest_within_both(epsilon: s
     assert epsilon_at(loss, delta) <= Fraction(epsilon)
     assert epsilon_at(Concentrated(loss.rho * Fraction(1_000_001, 1_000_000)), delta) > Fraction(epsilon)
     assert found.delta == Fraction(delta)
-
-
-@pytest.mark.parametrize("rho", ["1e-6", "0.5", "3", "40"])
-def test_the_epsilon_of_a_rho_is_the_largest_within_it(rho: str) -> None:
-    for found in (
-        wished("histogram", "age", rho=rho, method="wavelet"),
-        wished("marginals", "age", rho=rho, method="fourier"),
-    ):
-        loss = found.privacy
-        assert isinstance(loss, Pure)
-        assert convert(loss, Concentrated).rho <= Fraction(rho)
-        assert convert(Pure(loss.epsilon * Fraction(1_000_001, 1_000_000)), Concentrated).rho > Fraction(rho)
 
 
 def test_caps_and_neighbours_set_the_noise() -> None:

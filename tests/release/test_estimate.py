@@ -10,7 +10,7 @@ import pytest
 from doubles import Seeded
 
 from discreet.release import Estimate, Hierarchy, Identity, Partition, QuadTree, Wavelet
-from discreet.release.tree import Splits, leaf_variances, starts
+from discreet.release.interval_tree import Splits, leaf_variances, starts
 
 ONE = Fraction(1)
 LINE = np.array([0, 3, 50, 2, 0, 0, 7, 1, 0, 40, 0])

@@ -19,7 +19,7 @@ import pytest
 from release.published import paid, people, published, released
 
 from discreet.errors import Refusal
-from discreet.ledger.entry import Plain
+from discreet.ledger.entry_kinds import Plain
 from discreet.ledger.verify import Pinned
 from discreet.mechanisms import Column
 from discreet.release import Release

@@ -25,7 +25,7 @@ from discreet.engines import DuckRelation, DuckStore
 from discreet.errors import Refusal
 from discreet.mechanisms import Column, Frame
 from discreet.mechanisms.key_selection import GaussianKeys
-from discreet.mechanisms.stages import Stage
+from discreet.mechanisms.sealed_stages import Stage
 from discreet.privacy import AddRemove, Concentrated, Replace, epsilon_at
 from discreet.release import Release, SyntheticRelease, Wish, publication
 from discreet.release.folder import checked

@@ -15,9 +15,9 @@ from release.examples import OTHERS
 from discreet.audit import audit
 from discreet.errors import Refusal
 from discreet.mechanisms import GaussianVector
-from discreet.privacy import AddRemove, Concentrated, Replace
+from discreet.privacy import AddRemove, Concentrated, Pure, Replace, convert
 from discreet.release import GaussianTree, Histogram, gaussian_tree
-from discreet.release.hierarchy import tuned
+from discreet.release.hierarchy_and_wavelet import tuned
 from discreet.release.histogram_kinds import CountsWish, pure
 
 ONE = Fraction(1)
@@ -148,6 +148,13 @@ def test_a_price_in_rho_buys_gaussian_noise_and_that_is_sharper() -> None:
     assert laplace > Fraction("3.9") * plain / 2
     ours, theirs = GaussianTree.for_ranges(rho, 256), tuned(epsilon, 256)
     assert mean_range(theirs.splits) > 4 * mean_range(ours.splits)
+
+
+@pytest.mark.parametrize("rho", ["1e-6", "0.5", "3", "40"])
+def test_what_has_no_gaussian_noise_has_the_largest_epsilon_within_rho(rho: str) -> None:
+    epsilon = pure(CountsWish(kind="histogram", columns=("age",), rho=rho, method="wavelet"))
+    assert convert(Pure(epsilon), Concentrated).rho <= Fraction(rho)
+    assert convert(Pure(epsilon * Fraction(1_000_001, 1_000_000)), Concentrated).rho > Fraction(rho)
 
 
 def mean_range(splits: Any) -> float:  # noqa: ANN401

@@ -30,10 +30,10 @@ from discreet.release import (
 )
 from discreet.release.estimate import MORE, TIMES
 from discreet.release.histogram import _CERTAIN, CHOSEN, EXACT, FITTED, NONE, PARTS, SEARCHED, WIDER, WIDER_GRID
+from discreet.release.interval_tree import Splits, alike, starts
 from discreet.release.noisy_cells import noise_variance, within
 from discreet.release.partition import hilbert
 from discreet.release.plausible_counts import plausible
-from discreet.release.tree import Splits, alike, starts
 
 ONE = Fraction(1)
 LINE = np.arange(24, dtype=np.int64) % 5 * 7

@@ -32,7 +32,7 @@ from discreet.noise import Entropy
 from discreet.privacy import AddRemove, Pure, Replace
 from discreet.release import Net, NetRelease, Release
 from discreet.release.folder import checked
-from discreet.release.net import _net, different, radius, ranges_of, rows_for, tables_of, tables_up_to
+from discreet.release.net_mechanism import _net, different, radius, ranges_of, rows_for, tables_of, tables_up_to
 
 ONE, HALF = Fraction(1), Fraction(1, 2)
 CUBE = (2, 2, 2)
@@ -164,7 +164,7 @@ def test_the_number_of_records_has_the_noise_that_its_share_pays(net: Net, monke
         asked.append(scale)
         return 0
 
-    monkeypatch.setattr("discreet.release.net.laplace", laplace)
+    monkeypatch.setattr("discreet.release.net_mechanism.laplace", laplace)
     told = net(np.full(net.shape, 3), rng=Seeded(1))
     moved = net.most if net.neighbours == AddRemove() else 2 * net.most
     assert told.records == 3 * net.cells

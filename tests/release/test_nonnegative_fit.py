@@ -12,8 +12,8 @@ from release.test_tree import Reals, Tree, incidence, measured, ragged
 from scipy import stats
 from scipy.optimize import nnls
 
-from discreet.release.hierarchy import Wavelet
-from discreet.release.tree import Splits, alike, consistent, nonnegative, rounded, starts
+from discreet.release.hierarchy_and_wavelet import Wavelet
+from discreet.release.interval_tree import Splits, alike, consistent, nonnegative, rounded, starts
 
 
 def solved(leaves: Reals, covariance: Reals) -> Reals:

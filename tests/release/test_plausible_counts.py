@@ -21,8 +21,8 @@ from discreet.release import (
     Partition,
     tuned,
 )
+from discreet.release.interval_tree import Splits
 from discreet.release.plausible_counts import expected, likely, plausible
-from discreet.release.tree import Splits
 
 TENTH = Fraction(1, 10)
 

@@ -28,7 +28,7 @@ from discreet.release import (
     tuned,
 )
 from discreet.release.grids import boxes, divided_boxes
-from discreet.release.hierarchy import best_branching
+from discreet.release.hierarchy_and_wavelet import best_branching
 from discreet.release.histogram import CHOSEN
 from discreet.release.noisy_cells import noise_variance, within
 from discreet.release.partition import hilbert

@@ -29,11 +29,11 @@ from discreet.release import (
     Synthesis,
 )
 from discreet.release.estimate import error_bar
+from discreet.release.interval_tree import Whole
 from discreet.release.marginals.domain import Axes, Domain
 from discreet.release.synthetic import Records
 from discreet.release.synthetic.noisy_measurements import Measuring
 from discreet.release.synthetic.structure import by_chance, clique_tree
-from discreet.release.tree import Whole
 
 KINDS = (CliqueTreeSynthesis, DirectSynthesis, IndependentSynthesis, SpanningTreeSynthesis)
 EXAMPLES = [one for name, some in OTHERS.items() if name.endswith("-synthesis") for one in some]

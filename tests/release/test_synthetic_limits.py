@@ -12,9 +12,9 @@ from doubles import Seeded
 from discreet.errors import Refusal
 from discreet.noise import SECURE
 from discreet.release import CliqueTreeSynthesis, SpanningTreeSynthesis
+from discreet.release.interval_tree import Whole
 from discreet.release.marginals.domain import Domain
 from discreet.release.synthetic.noisy_measurements import Measuring
-from discreet.release.tree import Whole
 
 
 def test_many_records_in_one_cell_of_a_large_table_are_not_cut() -> None:

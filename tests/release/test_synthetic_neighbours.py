@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from discreet.declared.group_key import Type
 from discreet.mechanisms import Column, Frame
 from discreet.mechanisms.registry import Plain
-from discreet.mechanisms.stages import Stage
+from discreet.mechanisms.sealed_stages import Stage
 from discreet.release import SyntheticRelease, Wish, publication
 
 JOB, PAY = Column("job", keys=("nurse", "baker", "cook")), Column("pay", bounds=(0, 500), step=1)

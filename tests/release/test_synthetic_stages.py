@@ -25,7 +25,7 @@ from discreet.desk import HOME, Desk, ReleaseOrder
 from discreet.errors import Fault, Refusal
 from discreet.ledger import Spend, StoredAnswer
 from discreet.mechanisms.registry import Plain
-from discreet.mechanisms.stages import Stage
+from discreet.mechanisms.sealed_stages import Stage
 from discreet.release import (
     CliqueTreeSynthesis,
     DirectSynthesis,
@@ -34,7 +34,7 @@ from discreet.release import (
     Synthesis,
     Wish,
 )
-from discreet.release.tree import Whole
+from discreet.release.interval_tree import Whole
 
 KINDS = (CliqueTreeSynthesis, DirectSynthesis, IndependentSynthesis, SpanningTreeSynthesis)
 COLUMNS, SIZES, RHO = ("a", "b", "c"), (3, 4, 2), Fraction(1, 7)

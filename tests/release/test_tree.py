@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from discreet.release.hierarchy import Wavelet
-from discreet.release.tree import Splits, branches, consistent, starts, totals
+from discreet.release.hierarchy_and_wavelet import Wavelet
+from discreet.release.interval_tree import Splits, branches, consistent, starts, totals
 
 Reals = NDArray[np.float64]
 Tree = tuple[NDArray[np.int64], ...]

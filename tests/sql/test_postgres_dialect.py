@@ -14,7 +14,7 @@ from discreet.server.pg_catalog.parser import read as read_catalogue
 from discreet.server.pg_catalog.types import facts
 from discreet.sql.functions import FUNCTIONS
 from discreet.sql.parse import read
-from discreet.sql.postgres_dialect import plain
+from discreet.sql.postgres_input_forms import plain
 
 KEYWORDS = [str(row["word"]) for row in facts().rows["pg_get_keywords"]]
 

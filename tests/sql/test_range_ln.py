@@ -8,7 +8,7 @@ import mpmath
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.sql.range import Range
+from discreet.sql.value_range import Range
 
 SIZES = st.fractions(min_value=Fraction(1, 10**30), max_value=10**30)
 

@@ -13,9 +13,9 @@ from discreet.declared.grid import MOST_STEPS, fine_step, finest_step, usual_ste
 from discreet.declared.group_key import Type
 from discreet.sql.expression import Call, Case, Expression, Field, Literal
 from discreet.sql.expression_facts import step_of
-from discreet.sql.range import Range
 from discreet.sql.relation_facts import Facts, Shape, facts
 from discreet.sql.split_at_noise import question
+from discreet.sql.value_range import Range
 
 _STEPS = {"cost": Fraction(1, 100), "fare": Fraction(1, 8), "age": None}
 _KINDS = {"cost": Type.DOUBLE, "fare": Type.DOUBLE, "age": Type.BIGINT}

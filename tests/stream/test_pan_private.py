@@ -13,7 +13,7 @@ from scipy.stats import binom
 
 from discreet.audit import audit
 from discreet.errors import Refusal
-from discreet.interval import exp
+from discreet.interval_arithmetic import exp
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import Pure, Replace
 from discreet.stream import PanPrivateDensity, PanPrivateDistinct

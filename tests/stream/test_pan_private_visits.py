@@ -14,7 +14,7 @@ from scipy.stats import binom
 
 from discreet.audit import audit
 from discreet.errors import Refusal
-from discreet.interval import exp
+from discreet.interval_arithmetic import exp
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import Pure
 from discreet.stream import PanPrivateDistinct, PanPrivateVisits

@@ -69,3 +69,14 @@ def test_odd_parameters_are_refused() -> None:
         Visitors(PanPrivateDistinct(Fraction(1), Fraction(1), 1 << 23))
     with pytest.raises(Refusal):
         Visitors(COUNTERS[0], steps=0)
+
+
+@pytest.mark.parametrize("counter", COUNTERS, ids=["distinct", "density", "visits"])
+def test_a_memory_is_blurred_as_often_as_looks_are_covered_and_can_then_be_told(counter: Any) -> None:  # noqa: ANN401
+    session, rng = Visitors(counter), Seeded(4)
+    state = session.start(rng)
+    for _ in range(64):
+        state = session.step(state, Happening(Doing.REFRESHED), rng)
+    json.dumps(session.encode(session.step(state, Happening(Doing.TOLD), rng)))
+    with pytest.raises(Refusal, match="blurred at most 64 times"):
+        session.step(state, Happening(Doing.REFRESHED), rng)

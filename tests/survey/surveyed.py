@@ -17,7 +17,7 @@ from discreet.privacy import Pure
 from discreet.survey.collector import Collector
 from discreet.survey.respondent import Respondent
 from discreet.survey.task import Task, drafted, fresh_ids, packed
-from discreet.transport.task import UploadReceipt
+from discreet.transport.signed_task import UploadReceipt
 
 ONE = Fraction(1)
 ALBUMS = ("Abbey Road", "Revolver", "Help!", "Let It Be")

@@ -24,7 +24,7 @@ from discreet.survey.intake import Seen
 from discreet.survey.results import read_results
 from discreet.survey.shuffle import Shuffler
 from discreet.survey.task import HEAD, LARGEST, fresh_ids, most, packed
-from discreet.transport.task import Uninvited, Unknown, UploadReceipt
+from discreet.transport.signed_task import Uninvited, Unknown, UploadReceipt
 
 CLIENTS: list[Reporter] = [
     Response(ONE, 5),

@@ -20,7 +20,7 @@ from discreet.noise import below
 from discreet.survey.collector import Collector
 from discreet.survey.intake import Sent
 from discreet.survey.task import fresh_ids, packed
-from discreet.transport.task import Uninvited, Unknown, UploadReceipt
+from discreet.transport.signed_task import Uninvited, Unknown, UploadReceipt
 
 
 def transactions(home: Path) -> int:

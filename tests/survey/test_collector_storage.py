@@ -21,11 +21,11 @@ from discreet.errors import Refusal
 from discreet.local import CountMeanSketch, LocalHashing
 from discreet.local.local_mechanism import Tally
 from discreet.noise import below
-from discreet.survey import store
+from discreet.survey import collector_store
 from discreet.survey.collector import Collector
 from discreet.survey.intake import Sent
 from discreet.survey.results import Results, results
-from discreet.transport.task import Uninvited, UploadReceipt
+from discreet.transport.signed_task import Uninvited, UploadReceipt
 
 
 def tally(survey: Survey) -> Tally:
@@ -214,7 +214,7 @@ def test_the_file_links_no_token_to_an_id_and_no_id_to_a_report(
 def test_a_commit_is_on_the_disk_however_sqlite_was_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     forgetful(monkeypatch)
     survey = Survey(tmp_path)
-    with store.Store(survey.home / "surveys.db").reading() as file:
+    with collector_store.Store(survey.home / "surveys.db").reading() as file:
         asked = {name: file.execute(f"PRAGMA {name}").fetchone()[0] for name in ("synchronous", "fullfsync")}
         assert asked == {"synchronous": 3, "fullfsync": 1}
         assert file.execute("PRAGMA journal_mode").fetchone() == ("delete",)
@@ -226,16 +226,16 @@ def test_what_is_mixed_is_neither_lost_nor_doubled(
     name: str, width: int, run: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever comes together, and when there are many more runs than items in one."""
-    monkeypatch.setattr(store, "_RUN", run)
-    monkeypatch.setattr(store, "_FEWEST", 2)
+    monkeypatch.setattr(collector_store, "_RUN", run)
+    monkeypatch.setattr(collector_store, "_FEWEST", 2)
     rng, kept = Seeded(width), []
     with closing(sqlite3.connect(":memory:")) as file:
-        file.executescript(store._SCHEMA)
+        file.executescript(collector_store._SCHEMA)
         for _ in range(60):
             new = [rng.raw(16).ljust(width, b"+") for _ in range(1 + below(7, rng=rng))]
-            store.mingle(file, name, b"task", b"".join(new), width=width, rng=rng)
+            collector_store.mingle(file, name, b"task", b"".join(new), width=width, rng=rng)
             kept += new
-            runs = store.held(file, name, b"task")
+            runs = collector_store.held(file, name, b"task")
             there = [part[i : i + width] for part in runs for i in range(0, len(part), width)]
             assert sorted(there) == sorted(kept)
         assert len({len(part) for part in runs[:-1]}) <= 1  # all but the last are full

@@ -22,9 +22,9 @@ from discreet.local import Hadamard, LocalHashing, Rappor, Response, described
 from discreet.privacy import Pure
 from discreet.survey.respondent import Respondent, Upload
 from discreet.survey.task import Task
-from discreet.transport.http_client import Unreached
+from discreet.transport.device_client import Unreached
+from discreet.transport.signed_task import UploadReceipt
 from discreet.transport.signing_keys import Handover
-from discreet.transport.task import UploadReceipt
 
 
 class Hand:

@@ -16,7 +16,7 @@ from doubles import Seeded
 from survey.surveyed import ONE, Survey, draft, forgetful, sent
 
 from discreet.errors import Refusal
-from discreet.ledger.entry import canonical
+from discreet.ledger.entry_kinds import canonical
 from discreet.ledger.signed_head import public_part
 from discreet.local import DuchiMean, LocalHashing, Rappor, Response
 from discreet.privacy import Pure
@@ -24,9 +24,9 @@ from discreet.survey.device_memory import Memory
 from discreet.survey.respondent import Respondent
 from discreet.survey.results import Results, read_results
 from discreet.survey.task import Task
-from discreet.transport.http_client import Unreached
+from discreet.transport.device_client import Unreached
+from discreet.transport.signed_task import UploadReceipt
 from discreet.transport.signing_keys import Handover
-from discreet.transport.task import UploadReceipt
 
 KEY = Ed25519PrivateKey.generate()
 

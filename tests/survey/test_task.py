@@ -27,7 +27,7 @@ from discreet.local import (
 )
 from discreet.local.sketch import Sketch
 from discreet.survey.task import Task, read_task
-from discreet.transport.task import LONGEST
+from discreet.transport.signed_task import LONGEST
 
 KEY = Ed25519PrivateKey.generate()
 

@@ -17,7 +17,7 @@ import numpy as np
 from local.laws import singles
 from numpy.typing import NDArray
 
-from discreet.interval import exp
+from discreet.interval_arithmetic import exp
 from discreet.local import (
     CountMeanSketch,
     DuchiMean,

@@ -12,7 +12,7 @@ import pytest
 from certificate import certificate_in
 
 from discreet.errors import Refusal
-from discreet.transport.http_client import Courier, Unreached, _json, _message
+from discreet.transport.device_client import Courier, Unreached, _json, _message
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from survey.surveyed import draft
 
 from discreet.errors import Refusal
-from discreet.ledger.entry import Plain
+from discreet.ledger.entry_kinds import Plain
 from discreet.survey.task import Task
-from discreet.transport.task import LONGEST, SignedTask, moment, numbered, written
+from discreet.transport.signed_task import LONGEST, SignedTask, moment, numbered, written
 
 KEY, OTHER = Ed25519PrivateKey.generate(), Ed25519PrivateKey.generate()
 

@@ -4,10 +4,6 @@ Nobody is trusted with a single number. The promise is computational: it holds a
 that each scheme names (docs/proofs/aggregate.md).
 """
 
-from discreet.aggregate.block_tree import Block as Block
-from discreet.aggregate.block_tree import TreeMember as TreeMember
-from discreet.aggregate.block_tree import TreeSum as TreeSum
-from discreet.aggregate.block_tree import read_tree as read_tree
 from discreet.aggregate.cancelling_keys import agreed as agreed
 from discreet.aggregate.cancelling_keys import dealt as dealt
 from discreet.aggregate.cancelling_keys import public_key as public_key
@@ -33,3 +29,7 @@ from discreet.aggregate.stream_sum import StreamSum as StreamSum
 from discreet.aggregate.stream_sum import encrypted as encrypted
 from discreet.aggregate.stream_sum import opened as opened
 from discreet.aggregate.sum_task import SumTask as SumTask
+from discreet.aggregate.tree_of_people import Block as Block
+from discreet.aggregate.tree_of_people import TreeMember as TreeMember
+from discreet.aggregate.tree_of_people import TreeSum as TreeSum
+from discreet.aggregate.tree_of_people import read_tree as read_tree

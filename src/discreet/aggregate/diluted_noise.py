@@ -12,7 +12,7 @@ from scipy.optimize import minimize_scalar
 from discreet.aggregate.gaussian_shares import within
 from discreet.errors import Refusal
 from discreet.exact import ONE, Number, count, exact, positive, probability, share, shown
-from discreet.interval import log
+from discreet.interval_arithmetic import log
 from discreet.noise import SECURE, Entropy, flip, laplace
 from discreet.privacy import Approximate
 

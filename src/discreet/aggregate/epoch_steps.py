@@ -22,7 +22,7 @@ from discreet.aggregate.sum_store import forget, said, senders
 from discreet.aggregate.sum_task import SumTask
 from discreet.errors import Refusal
 from discreet.ledger.signed_head import genuine
-from discreet.transport.task import moment, written
+from discreet.transport.signed_task import moment, written
 
 Outcome = tuple[int, tuple[Fraction, ...], int, int, str]  # epoch, total, people, error, why there is none
 

@@ -11,7 +11,7 @@ from functools import cached_property
 from discreet.aggregate.gaussian_shares import GaussianShares
 from discreet.errors import Refusal
 from discreet.exact import Number, count, nonnegative, positive, shown
-from discreet.ledger.entry import canonical
+from discreet.ledger.entry_kinds import canonical
 from discreet.ledger.signed_head import is_hex
 from discreet.privacy import Concentrated
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-from discreet.aggregate.block_tree import TreeSum
 from discreet.aggregate.diluted_noise import DilutedGeometric, honest_of
 from discreet.aggregate.gaussian_shares import GaussianShares
+from discreet.aggregate.tree_of_people import TreeSum
 from discreet.errors import Refusal
 from discreet.exact import Number, count, exact, positive
 from discreet.privacy import Approximate, Concentrated, Guarantee, Pure, Replace, shuffled

@@ -24,8 +24,8 @@ from discreet.aggregate.sum_store import SumStore
 from discreet.aggregate.sum_task import SumTask
 from discreet.errors import Refusal
 from discreet.exact import count
+from discreet.transport.signed_task import Uninvited, Unknown, moment, written
 from discreet.transport.signing_keys import Handover, Keyring
-from discreet.transport.task import Uninvited, Unknown, moment, written
 
 FILE, KEY = "sums.db", "sums.key"
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from discreet.errors import Refusal
 from discreet.ledger.signed_head import is_hex, strict_json
-from discreet.transport.http_client import Courier, Unreached
+from discreet.transport.device_client import Courier, Unreached
 from discreet.transport.signing_keys import Handover
 
 SUMS = "/sum/v1"  # the paths below which a server has them

@@ -29,7 +29,7 @@ from discreet.exact import spoken
 from discreet.ledger.file_access import Called
 from discreet.ledger.signed_head import public_part, signing_key
 from discreet.privacy import Concentrated
-from discreet.transport.http_client import Unreached
+from discreet.transport.device_client import Unreached
 from discreet.transport.private_file import PrivateFile
 from discreet.transport.signing_keys import Handover, follows, read_handover, related
 

@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from discreet.aggregate.masked_round import Hello, Shares, Upload
 from discreet.aggregate.shamir import PRIME, WIDTH
 from discreet.errors import Refusal
-from discreet.ledger.entry import Plain, canonical
+from discreet.ledger.entry_kinds import Plain, canonical
 from discreet.ledger.signed_head import genuine, is_hex, public_part, strict_json
 
 MARK, _SIGNED, _JOIN = b"DSM1", b"discreet-sum-message\0", b"discreet-sum-join\0"

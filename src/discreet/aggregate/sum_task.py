@@ -15,9 +15,9 @@ from discreet.aggregate.masked_sum import MaskedSum
 from discreet.aggregate.stream_sum import StreamSum
 from discreet.errors import Refusal
 from discreet.exact import exact, shown
-from discreet.ledger.entry import Plain
+from discreet.ledger.entry_kinds import Plain
 from discreet.ledger.signed_head import is_hex
-from discreet.transport.task import SignedTask, numbered
+from discreet.transport.signed_task import SignedTask, numbered
 
 FORMAT = "discreet-sum-1"
 _LONGEST = 2000  # characters of what is said to people

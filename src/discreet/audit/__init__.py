@@ -30,11 +30,11 @@ from discreet.audit.trial import Hits as Hits
 from discreet.audit.trial import Verdict as Verdict
 from discreet.audit.trial import audit as audit
 from discreet.audit.trial import insist as insist
-from discreet.audit.zoo_formulas import FORMULAS
 from discreet.audit.zoo_hidden_leaks import OBJECTS, RARELY
-from discreet.audit.zoo_systems import SYSTEMS
 from discreet.audit.zoo_wrong_data import DATA, ROWS
+from discreet.audit.zoo_wrong_formulas import FORMULAS
 from discreet.audit.zoo_wrong_noise import LOCAL, NOISE, SPARSE
+from discreet.audit.zoo_wrong_systems import SYSTEMS
 
 ZOO: dict[str, Specimen] = {
     specimen.name: specimen

@@ -24,7 +24,7 @@ from discreet.audit.probability_bounds import HitCounts
 from discreet.audit.trial import ALPHA, LEAST_SAMPLES, Hits, Verdict, claim_of, coins_of
 from discreet.errors import Refusal
 from discreet.exact import HALF, ZERO, Number, count, positive, share
-from discreet.interval import Interval, exp, greatest, log
+from discreet.interval_arithmetic import Interval, exp, greatest, log
 from discreet.mechanisms.mechanism import Pair
 from discreet.noise import SECURE, Entropy, flips
 from discreet.privacy.loss import Loss

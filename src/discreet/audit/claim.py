@@ -19,7 +19,7 @@ from discreet.audit.outputs import Outputs
 from discreet.audit.probability_bounds import HitCounts, roughly_at_least, roughly_at_most
 from discreet.errors import Refusal
 from discreet.exact import ZERO
-from discreet.interval import exp
+from discreet.interval_arithmetic import exp
 from discreet.mechanisms.mechanism import Pair
 from discreet.noise import SECURE, Entropy
 from discreet.privacy.loss import Approximate, Loss, Pure

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from discreet.audit.claim import Pairs, named, points
 from discreet.errors import Refusal
 from discreet.exact import ZERO, spoken
-from discreet.interval import Interval, exp
+from discreet.interval_arithmetic import Interval, exp
 from discreet.mechanisms.mechanism import Pair
 from discreet.privacy.divergence import Channel
 from discreet.privacy.loss import Approximate, Loss, Pure

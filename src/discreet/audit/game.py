@@ -18,7 +18,7 @@ from discreet.audit.claim import neighbouring
 from discreet.audit.outputs import draw, once
 from discreet.audit.probability_bounds import HitCounts, at_least, at_most
 from discreet.exact import HALF, Number, count, share
-from discreet.interval import log
+from discreet.interval_arithmetic import log
 from discreet.mechanisms.mechanism import Pair
 from discreet.noise import SECURE, Entropy, flips
 from discreet.privacy.loss import Loss

@@ -19,7 +19,7 @@ import numpy as np
 from discreet.audit.probability_bounds import exactly, upper_tail
 from discreet.errors import Refusal
 from discreet.exact import HALF, ZERO, Number, count, probability, share, spoken
-from discreet.interval import WIDTH, exp, greatest, least, simpler_up
+from discreet.interval_arithmetic import WIDTH, exp, greatest, least, simpler_up
 from discreet.noise import SECURE, Entropy, flips, permutation
 from discreet.privacy.loss import Approximate, Loss, Pure
 

@@ -15,7 +15,7 @@ from scipy import special
 
 from discreet.errors import Refusal
 from discreet.exact import Number, count, share
-from discreet.interval import Interval, log, pi
+from discreet.interval_arithmetic import Interval, log, pi
 
 ZERO, ONE = Fraction(0), Fraction(1)
 _DIGITS = 30

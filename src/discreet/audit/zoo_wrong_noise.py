@@ -17,7 +17,7 @@ from discreet.local import OptimizedUnary
 from discreet.local.unary import packed
 from discreet.mechanisms.mechanism import Pair
 from discreet.noise import SECURE, Entropy, coins, gaussians, laplaces
-from discreet.noise.entropy import words
+from discreet.noise.secure_random import words
 from discreet.privacy.loss import Approximate, Concentrated, Pure
 
 Sets = NDArray[np.uint8]

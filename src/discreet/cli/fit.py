@@ -89,7 +89,7 @@ def predict(
     form: AsFormat = Format.table,
 ) -> None:
     """What a model predicts for each row of a file: free, and without the home that fitted it."""
-    from discreet.learn.model import outputs
+    from discreet.learn.fitted_model import outputs
     from discreet.learn.prediction_rows import features_of
 
     with busy("reading"):

@@ -86,7 +86,7 @@ def _open(path: Path) -> bool:
 
 def _ledger(home: Path) -> list[list[str]]:
     from discreet.ledger import SqliteLedger, verify
-    from discreet.ledger.entry import session_population
+    from discreet.ledger.entry_kinds import session_population
 
     try:
         ledger = SqliteLedger(home / "ledger.db", new=False)

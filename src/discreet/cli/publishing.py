@@ -14,9 +14,9 @@ from discreet.curator import Curator
 from discreet.curator.explain import said
 from discreet.desk import HOME, Desk, ReleaseOrder
 from discreet.desk.practice_home import found_practice
-from discreet.desk.releases import Offered, called, offered
+from discreet.desk.release_store import Offered, called, offered
 from discreet.errors import Refusal
-from discreet.ledger.entry import BudgetLoss
+from discreet.ledger.entry_kinds import BudgetLoss
 from discreet.release.certificate import Certificate
 from discreet.release.folder import CERTIFICATE, refuse_taken
 

@@ -277,7 +277,7 @@ async def _first(one: Awaitable[object], other: Awaitable[object]) -> None:
 
 
 async def _http(desk: Desk, address: Address, shared: Shared, wire: _Wire) -> Open:
-    from discreet.cli.console_adapter import Console
+    from discreet.cli.http_door_for_console import Console
     from discreet.server.http import serve as open_door
     from discreet.server.limits import HttpLimits
 

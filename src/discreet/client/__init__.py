@@ -9,4 +9,4 @@ from discreet.client.remote_database import Connection as Connection
 from discreet.client.remote_database import Lost as Lost
 from discreet.curator.named_run import RunAnswer as RunAnswer
 from discreet.curator.named_run import RunQuote as RunQuote
-from discreet.desk.releases import Offered as Offered
+from discreet.desk.release_store import Offered as Offered

@@ -17,9 +17,9 @@ from discreet.declared.column import Column
 from discreet.declared.group_key import Type
 from discreet.declared.table import Table
 from discreet.desk import PaidRelease
-from discreet.desk.releases import Offered
+from discreet.desk.release_store import Offered
 from discreet.errors import Refusal
-from discreet.ledger.entry import BudgetLoss, read_loss, read_neighbours
+from discreet.ledger.entry_kinds import BudgetLoss, read_loss, read_neighbours
 from discreet.ledger.verify import Receipt as Proof
 from discreet.ledger.verify import read_proof
 from discreet.privacy import Budget

@@ -23,11 +23,11 @@ from discreet.curator.streams import StreamOrder, StreamStatus
 from discreet.declared.table import Table
 from discreet.desk import HOME, Desk, PaidRelease, ReleaseOrder
 from discreet.desk.desk import Person
-from discreet.desk.releases import Offered, offered
+from discreet.desk.release_store import Offered, offered
 from discreet.errors import Refusal
 from discreet.exact import Number
 from discreet.ledger import Head
-from discreet.ledger.entry import BudgetLoss
+from discreet.ledger.entry_kinds import BudgetLoss
 from discreet.ledger.verify import Receipt
 from discreet.mechanisms import Openable
 from discreet.privacy import Budget

@@ -25,11 +25,11 @@ from discreet.curator.quote import Terms
 from discreet.curator.streams import StreamOrder, StreamStatus
 from discreet.declared.table import Table
 from discreet.desk import PaidRelease
-from discreet.desk.releases import Offered
+from discreet.desk.release_store import Offered
 from discreet.errors import DiscreetError, Fault, Ground, OverBudget, Refusal
 from discreet.exact import exact
 from discreet.ledger import Head
-from discreet.ledger.entry import BudgetLoss
+from discreet.ledger.entry_kinds import BudgetLoss
 from discreet.ledger.signed_head import head_of
 from discreet.ledger.verify import Receipt
 from discreet.mechanisms import Openable, described

@@ -14,7 +14,7 @@ from discreet.console import hypothesis_page, theme
 from discreet.console.answer import ShownAnswer, draw, file_name
 from discreet.console.data_dictionary import shelf
 from discreet.console.downloads import shown_csv
-from discreet.console.expert_panel import Expert
+from discreet.console.expert_details import Expert
 from discreet.console.layout import Newest, page, trouble
 from discreet.console.pages import Visit
 from discreet.console.price_card import Dial, Strip, note, spoken_button, too_little

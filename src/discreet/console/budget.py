@@ -24,7 +24,7 @@ from discreet.desk import Desk, Visitor
 from discreet.desk.desk import Person
 from discreet.errors import Refusal
 from discreet.ledger.balances import Account
-from discreet.ledger.entry import BudgetLoss
+from discreet.ledger.entry_kinds import BudgetLoss
 from discreet.privacy import Replace
 
 Lifted = Callable[[str], Awaitable[None]]

@@ -10,7 +10,7 @@ from nicegui import ui
 
 from discreet.console import data_dictionary, manage_tables, prices, theme
 from discreet.console.budget import bar, left_of, spent_of
-from discreet.console.expert_panel import reached
+from discreet.console.expert_details import reached
 from discreet.console.layout import UNCHANGED, apart, changed, confirm, origin, page, styles, trouble
 from discreet.console.pages import Visit
 from discreet.curator.explain import said

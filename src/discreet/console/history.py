@@ -16,7 +16,7 @@ from discreet.curator import Answer
 from discreet.curator.purchase import PastPayment, total
 from discreet.curator.significant_digits import NO_BAR, Span, is_number, key, measured
 from discreet.desk import Desk, Visitor
-from discreet.ledger.entry import BudgetLoss
+from discreet.ledger.entry_kinds import BudgetLoss
 
 _MOST = 500  # payments: as many as are read at once, however long the ledger is
 _OLDER = "Older ones are found through the HTTP door, at /api/v1/history with its parameter before."

@@ -15,7 +15,7 @@ from discreet.desk import Desk, Terms, Visitor
 from discreet.desk.desk import Person
 from discreet.errors import Refusal
 from discreet.ledger.balances import Account
-from discreet.ledger.entry import BudgetLoss
+from discreet.ledger.entry_kinds import BudgetLoss
 from discreet.mechanisms.mechanism import USUAL
 
 _DIGITS = 6

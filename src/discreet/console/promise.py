@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from discreet.console.pages import ICON, static_address, static_text
 from discreet.curator.explain import said
 from discreet.ledger.balances import Account
-from discreet.ledger.entry import BudgetLoss
+from discreet.ledger.entry_kinds import BudgetLoss
 from discreet.privacy import Concentrated, Pure, Replace
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from discreet.curator.explain import said
 from discreet.curator.run import Offer
 from discreet.declared.table import Table
 from discreet.desk import Desk, ReleaseOrder, Visitor
-from discreet.desk.releases import mechanism_of
+from discreet.desk.release_store import mechanism_of
 from discreet.errors import Refusal
 from discreet.privacy import Concentrated
 from discreet.release import Release, kinds

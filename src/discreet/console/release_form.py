@@ -18,7 +18,7 @@ from discreet.declared.table import Table
 from discreet.desk import ReleaseOrder
 from discreet.errors import Refusal, about
 from discreet.exact import count
-from discreet.ledger.entry import BudgetLoss
+from discreet.ledger.entry_kinds import BudgetLoss
 from discreet.release import Wish, kinds
 from discreet.release.release_kind import Option, named
 

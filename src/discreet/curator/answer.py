@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 from discreet.declared.grid import Grid
 from discreet.errors import Fault, Refusal
 from discreet.exact import Number, digit_of, share, to_digit
-from discreet.ledger.entry import BudgetLoss
+from discreet.ledger.entry_kinds import BudgetLoss
 from discreet.sql.plan import AggregateColumn, Part, Rank, Statistic
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from discreet.curator.formula import (
     moved,
     ratio,
 )
-from discreet.curator.nulls_by_noise import EMPTYING, empties
+from discreet.curator.nulls_made_by_noise import EMPTYING, empties
 from discreet.sql.arithmetic import is_whole
 from discreet.sql.plan import Part, Question
 from discreet.sql.tree_rewriting import answering, inner_queries, within

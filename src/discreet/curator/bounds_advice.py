@@ -18,7 +18,7 @@ from discreet.declared.grid import Grid
 from discreet.declared.group_key import Type
 from discreet.declared.table import MOST_ROWS_A_UNIT, Table
 from discreet.errors import Refusal
-from discreet.ledger.entry import BudgetLoss
+from discreet.ledger.entry_kinds import BudgetLoss
 from discreet.mechanisms import GaussianVector, LaplaceVector
 from discreet.sql.expression import Call, Case, Expression, Field, Literal
 from discreet.sql.owned_rows import PerUnit, Scan, Summary

@@ -19,7 +19,7 @@ from discreet.declared.group_key import Key, Type, number, written
 from discreet.declared.table import Schema, Table
 from discreet.errors import Refusal
 from discreet.exact import Number, count, exact, positive, probability, shown
-from discreet.ledger.entry import BudgetLoss, refuse_half_characters
+from discreet.ledger.entry_kinds import BudgetLoss, refuse_half_characters
 from discreet.privacy import AddRemove, Approximate, Concentrated, Neighbours, Pure, Replace
 
 T = TypeVar("T")

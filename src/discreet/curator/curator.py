@@ -28,7 +28,7 @@ from discreet.errors import Refusal
 from discreet.exact import Number, share, shown
 from discreet.ledger import Books, Grant, Spend, open_ledger
 from discreet.ledger.balances import OWNER
-from discreet.ledger.entry import BudgetLoss, refuse_half_characters
+from discreet.ledger.entry_kinds import BudgetLoss, refuse_half_characters
 from discreet.noise import SECURE, Entropy, Secure
 from discreet.privacy import Budget
 from discreet.sandbox import DIRECT, Sandbox

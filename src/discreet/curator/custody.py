@@ -38,7 +38,7 @@ from discreet.errors import Refusal
 from discreet.exact import Number
 from discreet.ledger import Event, Grant, Hold, Opened, Retired, Revoked, found_ledger, open_ledger
 from discreet.ledger.balances import OWNER
-from discreet.ledger.entry import REMOVED, Plain
+from discreet.ledger.entry_kinds import REMOVED, Plain
 
 T = TypeVar("T")
 

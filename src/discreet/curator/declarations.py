@@ -27,7 +27,7 @@ from discreet.errors import Refusal
 from discreet.exact import Number, exact
 from discreet.ledger import Books, Dataset, SqliteLedger
 from discreet.ledger.balances import OWNER
-from discreet.ledger.entry import REMOVED, BudgetLoss, write_neighbours
+from discreet.ledger.entry_kinds import REMOVED, BudgetLoss, write_neighbours
 from discreet.privacy import Neighbours, Pure
 
 T = TypeVar("T")

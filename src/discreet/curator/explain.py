@@ -12,7 +12,7 @@ from discreet.curator.answer_formulas import Side, traced
 from discreet.curator.formula import Formula, ratio
 from discreet.curator.price import Priced
 from discreet.exact import spoken
-from discreet.ledger.entry import BudgetLoss
+from discreet.ledger.entry_kinds import BudgetLoss
 from discreet.mechanisms import GaussianKeys, GaussianVector, LaplaceKeys, LaplaceVector
 from discreet.mechanisms.mechanism import USUAL
 from discreet.mechanisms.noise_sums import bar

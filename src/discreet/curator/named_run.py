@@ -18,7 +18,7 @@ from discreet.declared.table import grid_of
 from discreet.errors import Refusal
 from discreet.exact import Number, exact, spoken
 from discreet.ledger import Spend
-from discreet.ledger.entry import BudgetLoss, Plain
+from discreet.ledger.entry_kinds import BudgetLoss, Plain
 from discreet.mechanisms import TableMechanism
 from discreet.mechanisms.registry import known
 from discreet.mechanisms.run_by_name import OfColumn, admitted, as_json, plain_parameters, rounding

@@ -13,7 +13,7 @@ from discreet.curator.price import Charge, Priced
 from discreet.declared.group_key import Key, Type, canonical, canonical_groups
 from discreet.engines import Counted
 from discreet.errors import Fault
-from discreet.ledger.entry import Plain
+from discreet.ledger.entry_kinds import Plain
 from discreet.mechanisms import GaussianKeys, GaussianVector, LaplaceKeys, LaplaceVector, Quantile
 from discreet.mechanisms.quantile import Rows
 from discreet.noise import SECURE, Entropy

@@ -17,7 +17,7 @@ from discreet import durable
 from discreet.engines import DuckStore
 from discreet.errors import OverBudget, Refusal
 from discreet.ledger import Entry, Spend, SqliteLedger, StoredAnswer
-from discreet.ledger.entry import REMOVED, BudgetLoss, Plain
+from discreet.ledger.entry_kinds import REMOVED, BudgetLoss, Plain
 from discreet.ledger.file_access import locked
 from discreet.mechanisms import Quota
 from discreet.mechanisms.registry import rebuilt

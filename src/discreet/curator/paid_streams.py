@@ -11,7 +11,7 @@ from discreet.declared.group_key import Type
 from discreet.declared.table import Table
 from discreet.errors import Refusal
 from discreet.ledger import Spend, SqliteLedger
-from discreet.ledger.entry import Plain, stream_name
+from discreet.ledger.entry_kinds import Plain, stream_name
 from discreet.stream.declaration import StreamDeclaration
 
 

@@ -23,7 +23,7 @@ from discreet.engines import DuckStore
 from discreet.engines.ingest import Unread
 from discreet.errors import Fault, OverBudget, Refusal
 from discreet.ledger import Entry, Spend, SqliteLedger
-from discreet.ledger.entry import Plain, session_question, visitors_name
+from discreet.ledger.entry_kinds import Plain, session_question, visitors_name
 from discreet.ledger.payment import silent
 from discreet.mechanisms.registry import described
 from discreet.privacy import AddRemove
@@ -96,6 +96,9 @@ class OpenVisitors(PaidMechanism[VisitorsTold]):
     def refresh(self, *, step: int | None = None) -> int:
         """Blur the memory anew: at once after a look that was noticed."""
         self._refuse_stranger()
+        said = self.answers
+        if said and (step is None or step > len(said)):
+            self.visitors.counter.refuse_blurred(said[-1].refreshed)
         return self._done(Happening(Doing.REFRESHED), step)[0]
 
     def tell(self, *, step: int | None = None) -> tuple[VisitorsEstimate, ...]:

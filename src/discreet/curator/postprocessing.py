@@ -22,7 +22,7 @@ from discreet.curator.answer_formulas import ROW, Side, traced
 from discreet.declared.group_key import Key, Type
 from discreet.errors import Exceeded, Fault, Refusal
 from discreet.sandbox import room
-from discreet.sql import arithmetic, postgres_dialect
+from discreet.sql import arithmetic, postgres_input_forms
 from discreet.sql.plan import GroupKey, Part, Question
 
 LONGEST = 30.0  # seconds; noisy tables are small, so only a question made to be slow meets it
@@ -300,7 +300,7 @@ def upper(question: Question) -> Upper:
         if type(cast) is exp.Cast:  # what cannot be cast is NULL: it was paid for, and must not fail
             cast.replace(exp.TryCast(this=cast.this, to=cast.args["to"]))
     sides, hidden = traced(above, question)
-    postgres_dialect.written_out(above)
+    postgres_input_forms.written_out(above)
     arithmetic.written_out(above)
     text = above.sql(dialect="duckdb")
     _refuse_other_statements(text)

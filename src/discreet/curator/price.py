@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet.errors import Ground, Refusal
-from discreet.interval import exp, simpler_down
-from discreet.ledger.entry import BudgetLoss
+from discreet.interval_arithmetic import exp, simpler_down
+from discreet.ledger.entry_kinds import BudgetLoss
 from discreet.mechanisms import GaussianKeys, GaussianVector, LaplaceKeys, LaplaceVector, Quantile, QuantileEnd
 from discreet.privacy import AddRemove, Approximate, Concentrated, Neighbours, Pure
 from discreet.sql.plan import EDGE, Measurement, Part, Rank, Statistic

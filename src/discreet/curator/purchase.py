@@ -15,7 +15,7 @@ from discreet.curator.quote import Terms, fitting
 from discreet.engines import DuckStore
 from discreet.errors import Ground, OverBudget, Refusal
 from discreet.ledger import Grant, Spend, SqliteLedger, StoredAnswer, payment
-from discreet.ledger.entry import BudgetLoss, Entry, Plain, session_population
+from discreet.ledger.entry_kinds import BudgetLoss, Entry, Plain, session_population
 from discreet.noise import Entropy
 from discreet.privacy import Budget
 from discreet.sql.owned_rows import scanned

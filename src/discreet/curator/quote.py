@@ -13,7 +13,7 @@ from discreet.curator.explain import error_of, expected
 from discreet.curator.price import Priced, each, priced, too_low
 from discreet.errors import Ground, Refusal
 from discreet.exact import Number, positive, probability, share, shown, spoken
-from discreet.ledger.entry import BudgetLoss
+from discreet.ledger.entry_kinds import BudgetLoss
 from discreet.mechanisms import GaussianVector, LaplaceVector
 from discreet.mechanisms.mechanism import USUAL
 from discreet.sql.plan import Part, Question, Statistic

@@ -14,7 +14,7 @@ from discreet.engines import DuckRelation, DuckStore
 from discreet.errors import Refusal
 from discreet.exact import Number
 from discreet.ledger import Spend, SqliteLedger, StoredAnswer, payment
-from discreet.ledger.entry import BudgetLoss, Plain
+from discreet.ledger.entry_kinds import BudgetLoss, Plain
 from discreet.ledger.payment import resumed
 from discreet.mechanisms import Caps, Column, TableMechanism, Takes
 from discreet.mechanisms.mechanism import RowPromise, loss_of_units

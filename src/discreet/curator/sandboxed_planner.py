@@ -28,7 +28,7 @@ from discreet.declared.group_key import Type, canonical
 from discreet.declared.table import Caps, Schema
 from discreet.engines import DuckStore
 from discreet.errors import Exceeded, Fault, Refusal
-from discreet.ledger.entry import BudgetLoss
+from discreet.ledger.entry_kinds import BudgetLoss
 from discreet.sandbox import Sandbox, SharedValue
 from discreet.sql.expression import Expression, Value
 from discreet.sql.owned_rows import Inline, Rows

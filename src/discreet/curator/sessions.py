@@ -24,7 +24,7 @@ from discreet.declared.table import Table
 from discreet.engines import DuckStore
 from discreet.errors import Refusal
 from discreet.ledger import Entry, Spend, SqliteLedger
-from discreet.ledger.entry import (
+from discreet.ledger.entry_kinds import (
     BudgetLoss,
     refuse_half_characters,
     session_population,

@@ -19,7 +19,7 @@ from discreet import __version__, durable
 from discreet.errors import Refusal
 from discreet.ledger import Entry, Spend, SqliteLedger
 from discreet.mechanisms.registry import Plain
-from discreet.mechanisms.stages import Stage
+from discreet.mechanisms.sealed_stages import Stage
 
 Heard = Callable[[float], None]  # hears how much of a run is done, from 0 to 1
 

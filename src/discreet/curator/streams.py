@@ -26,7 +26,7 @@ from discreet.engines.ingest import Unread
 from discreet.errors import Fault, OverBudget, Refusal
 from discreet.exact import Number, count, exact
 from discreet.ledger import Entry, Spend, SqliteLedger
-from discreet.ledger.entry import Plain, session_question, stream_name
+from discreet.ledger.entry_kinds import Plain, session_question, stream_name
 from discreet.ledger.payment import silent
 from discreet.mechanisms.registry import described
 from discreet.stream import Stream

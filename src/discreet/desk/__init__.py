@@ -4,5 +4,5 @@ from discreet.desk.desk import HOME as HOME
 from discreet.desk.desk import Desk as Desk
 from discreet.desk.desk import Terms as Terms
 from discreet.desk.desk import Visitor as Visitor
-from discreet.desk.releases import PaidRelease as PaidRelease
-from discreet.desk.releases import ReleaseOrder as ReleaseOrder
+from discreet.desk.release_store import PaidRelease as PaidRelease
+from discreet.desk.release_store import ReleaseOrder as ReleaseOrder

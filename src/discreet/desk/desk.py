@@ -22,12 +22,12 @@ from discreet.curator.streams import Streams
 from discreet.declared.table import Table
 from discreet.desk.ledger_proofs import Lately, Notary
 from discreet.desk.practice_home import Practice
-from discreet.desk.releases import PaidRelease, Publisher, ReleaseOrder, tried
+from discreet.desk.release_store import PaidRelease, Publisher, ReleaseOrder, tried
 from discreet.errors import Refusal
 from discreet.exact import shown
 from discreet.ledger import Grant, Head
 from discreet.ledger.balances import OWNER, Account, Books
-from discreet.ledger.entry import BudgetLoss, canonical
+from discreet.ledger.entry_kinds import BudgetLoss, canonical
 from discreet.ledger.home_ledger import Standing, standings
 from discreet.ledger.verify import Extension
 from discreet.ledger.verify import Receipt as Proof

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from discreet.errors import Busy, Refusal
 from discreet.ledger import Event, Grant, Head, Spend, SqliteLedger, StoredAnswer, signing_key, verify
 from discreet.ledger.balances import Books
-from discreet.ledger.entry import Entry
+from discreet.ledger.entry_kinds import Entry
 from discreet.ledger.home_ledger import Standing
 from discreet.ledger.read_snapshot import View
 from discreet.ledger.signed_head import now

@@ -12,7 +12,7 @@ from fractions import Fraction
 from discreet.desk.desk import Desk, Visitor
 from discreet.errors import Refusal
 from discreet.exact import Number, count, shown
-from discreet.interval import exp
+from discreet.interval_arithmetic import exp
 from discreet.local import OptimizedUnary, Oracle, Rappor, Reporter, Response
 from discreet.local.frequencies import SUSPECT, reach
 from discreet.local.local_mechanism import price
@@ -21,7 +21,7 @@ from discreet.survey.collector import Collector, TaskStanding
 from discreet.survey.results import Results, speaks_of_texts
 from discreet.survey.shuffle import DELTA, Promise, Shuffler
 from discreet.survey.task import USUAL_MOST, Task, drafted
-from discreet.transport.task import written
+from discreet.transport.signed_task import written
 
 _FAR = reach(USUAL)  # standard errors to either side hold the truth 19 times in 20
 _SKEWED = (_FAR**2 - 1) / 6 + 1 / 2  # reports by which it may be off beyond that: docs/proofs/unary.md

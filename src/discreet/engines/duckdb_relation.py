@@ -23,7 +23,7 @@ from discreet.exact import Number, count
 from discreet.mechanisms import Axis, Bins, Caps, Column
 from discreet.mechanisms.private_rows import rate_of, sides, squares
 from discreet.noise import SECURE, Entropy, flips, permutation
-from discreet.noise.entropy import words
+from discreet.noise.secure_random import words
 from discreet.privacy import Neighbours
 from discreet.sql.cell_numbers import (
     LIMB,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from discreet.declared.group_key import Key, Type
 from discreet.declared.table import Table
-from discreet.engines.one_pass import (
+from discreet.engines.one_pass_bounding import (
     FARTHEST,
     MOST_KEYS,
     WIDTH,

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import Fault
-from discreet.interval import Interval, log
+from discreet.interval_arithmetic import Interval, log
 from discreet.noise import SECURE, Entropy, gaussian
 
 Whole: TypeAlias = NDArray[np.object_]

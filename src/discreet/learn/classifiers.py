@@ -16,12 +16,12 @@ from sklearn.utils.metaestimators import available_if
 from discreet.declared.column import Column
 from discreet.errors import Refusal
 from discreet.exact import Number, exact, shown
-from discreet.learn.classifier_model import chosen_of
 from discreet.learn.constructor_arguments import RiskArguments
 from discreet.learn.convex_risk import HingeRisk, LogisticRisk
 from discreet.learn.estimator import ArgumentRefusal, PrivateEstimator
 from discreet.learn.functional import FunctionalLogistic
 from discreet.learn.kernel_risk import KernelRisk
+from discreet.learn.linear_classifier_model import chosen_of
 from discreet.mechanisms.rows_in_memory import places_of
 
 

@@ -16,14 +16,14 @@ from discreet.declared.group_key import Key
 from discreet.declared.table import Outline, column_of, grid_of
 from discreet.errors import Refusal
 from discreet.exact import nonnegative, positive, probability, shown, spoken
-from discreet.learn.classifier_model import LinearClassifier
+from discreet.learn.convex_losses import Huber, Logistic, Loss, SmoothHinge, Softmax
 from discreet.learn.design_matrix import Design, Reals, Scale, Steps
 from discreet.learn.fit_parameters import OverRows, settle_columns
+from discreet.learn.fitted_model import LinearModel
 from discreet.learn.gaussian_noise import exponential_vector, normals
-from discreet.learn.losses import Huber, Logistic, Loss, SmoothHinge, Softmax
-from discreet.learn.model import LinearModel
+from discreet.learn.linear_classifier_model import LinearClassifier
+from discreet.learn.newton_solver import Objective, minimised
 from discreet.learn.perturbation import COUNT_SHARE, METHODS, Perturbation, planned, usual_ridge
-from discreet.learn.solver import Objective, minimised
 from discreet.mechanisms import Column, Frame, Pair, Relation, registered
 from discreet.mechanisms.mechanism import settle, yes_or_no
 from discreet.noise import SECURE, Entropy, laplace

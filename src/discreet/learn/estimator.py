@@ -21,7 +21,7 @@ from discreet.declared.column import Column
 from discreet.declared.grid import cells
 from discreet.errors import Refusal
 from discreet.exact import Number, exact, shown
-from discreet.learn.model import Model
+from discreet.learn.fitted_model import Model
 from discreet.learn.prediction_rows import as_numbers, unlike
 from discreet.mechanisms import Frame, TableMechanism
 from discreet.privacy import Guarantee

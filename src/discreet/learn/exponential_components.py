@@ -10,7 +10,7 @@ import numpy as np
 
 from discreet.errors import Fault, Refusal
 from discreet.exact import positive, probability
-from discreet.interval import exp
+from discreet.interval_arithmetic import exp
 from discreet.learn.bingham import GRID, MOST, Reals, Whole, bingham
 from discreet.learn.design_matrix import Design
 from discreet.learn.principal_components import OfComponents

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from discreet.learn.price import FitLoss
+from discreet.learn.fit_price import FitLoss
 from discreet.learn.row_price import RowPrice
 from discreet.privacy import Approximate, Neighbours, Pure
 

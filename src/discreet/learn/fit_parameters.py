@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from discreet.declared.table import Caps, Outline, column_of
 from discreet.errors import Refusal
 from discreet.exact import Number, count, exact, share, shown
-from discreet.learn.price import FitLoss, loss_of
+from discreet.learn.fit_price import FitLoss, loss_of
 from discreet.mechanisms import Takes
 from discreet.mechanisms.mechanism import USUAL, settle
 

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from discreet.declared.group_key import Key
 from discreet.learn.additive_model import known_fields
-from discreet.learn.classifier_model import chances_of, chosen_of
-from discreet.learn.model import numbers
+from discreet.learn.fitted_model import numbers
+from discreet.learn.linear_classifier_model import chances_of, chosen_of
 from discreet.learn.prediction_rows import Keys
 from discreet.learn.tree_model import Tree, read_classes, read_keys
 from discreet.mechanisms.run_by_name import as_json

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from discreet.declared.table import Outline, keys_of
 from discreet.errors import Refusal
 from discreet.exact import nonnegative, positive
-from discreet.learn.classifier_model import LinearClassifier
 from discreet.learn.convex_risk import classes_of
 from discreet.learn.design_matrix import Design
 from discreet.learn.fit_parameters import OverRows, Priced, settle_columns, settle_price
 from discreet.learn.least_squares import Spread, noisy, solved, spread_of
+from discreet.learn.linear_classifier_model import LinearClassifier
 from discreet.mechanisms import Column, Frame, Pair, Relation, registered
 from discreet.mechanisms.gram import gram
 from discreet.mechanisms.mechanism import settle, yes_or_no

@@ -9,11 +9,11 @@ from typing import ClassVar
 
 from discreet.declared.table import Outline
 from discreet.exact import count, positive
-from discreet.learn.classifier_model import KernelClassifier, lifted
+from discreet.learn.convex_losses import SmoothHinge
 from discreet.learn.convex_risk import MOST_WEIGHT, NARROWEST, WIDEST, Risk, classes_of, hinge, least_and_most
 from discreet.learn.design_matrix import Design
 from discreet.learn.gaussian_noise import normals
-from discreet.learn.losses import SmoothHinge
+from discreet.learn.linear_classifier_model import KernelClassifier, lifted
 from discreet.mechanisms import Relation, registered
 from discreet.mechanisms.mechanism import settle
 from discreet.noise import SECURE, Entropy

@@ -10,13 +10,13 @@ import numpy as np
 
 from discreet.errors import Refusal
 from discreet.exact import count, positive
-from discreet.interval import simpler_down
+from discreet.interval_arithmetic import simpler_down
+from discreet.learn.cluster_seeds import levels_for, pictured, suited
 from discreet.learn.clusters_model import Clusters
 from discreet.learn.design_matrix import Design
 from discreet.learn.fit_parameters import OverRows, Priced, settle_columns, settle_price
+from discreet.learn.fit_price import rho_of
 from discreet.learn.partition_sums import MOST, ONE, CellNoise, Reals, Room, nearest_sums
-from discreet.learn.price import rho_of
-from discreet.learn.seeding import levels_for, pictured, suited
 from discreet.learn.worst_neighbours import LongRows
 from discreet.mechanisms import Relation, registered
 from discreet.mechanisms.mechanism import settle

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from discreet.declared.table import Outline, grid_of
 from discreet.exact import nonnegative, positive
-from discreet.interval import sqrt
+from discreet.interval_arithmetic import sqrt
 from discreet.learn.design_matrix import Design, Scale
 from discreet.learn.fit_parameters import OverRows, Priced, settle_columns, settle_price
-from discreet.learn.model import LinearModel
-from discreet.learn.price import FitLoss, rho_of
+from discreet.learn.fit_price import FitLoss, rho_of
+from discreet.learn.fitted_model import LinearModel
 from discreet.mechanisms import Column, Frame, Pair, Relation, registered
 from discreet.mechanisms.mechanism import settle, yes_or_no
 from discreet.mechanisms.private_rows import squares

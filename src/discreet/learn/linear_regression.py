@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from discreet.exact import Number, exact
 from discreet.learn.constructor_arguments import LineArguments
+from discreet.learn.fitted_model import LinearModel
 from discreet.learn.least_squares import LeastSquares
-from discreet.learn.model import LinearModel
 from discreet.learn.regressors import PrivateRegressor
 from discreet.learn.sparse_regression import SparseLeastSquares
 

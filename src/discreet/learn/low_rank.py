@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from discreet.declared.table import grid_of, keys_of
 from discreet.errors import Refusal
 from discreet.exact import count, positive
-from discreet.interval import simpler_up
+from discreet.interval_arithmetic import simpler_up
 from discreet.learn.fit_parameters import OverRows, Priced, settle_columns, settle_price
+from discreet.learn.fit_price import rho_of
 from discreet.learn.gaussian_noise import normals
-from discreet.learn.low_rank_model import LowRankMatrix
-from discreet.learn.price import rho_of
+from discreet.learn.matrix_completion_model import LowRankMatrix
 from discreet.learn.projection_model import upright
 from discreet.mechanisms import Column, Frame, Pair, Relation, registered
 from discreet.mechanisms.gram import product

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from discreet.errors import Refusal
 from discreet.exact import count, positive
-from discreet.interval import simpler_down
+from discreet.interval_arithmetic import simpler_down
+from discreet.learn.cluster_seeds import Seeds, levels_for, pictured, seeds_of
 from discreet.learn.design_matrix import Design
 from discreet.learn.fit_parameters import OverRows, Priced, settle_columns, settle_price
+from discreet.learn.fit_price import rho_of
 from discreet.learn.mixture_model import Mixture
 from discreet.learn.partition_sums import BITS, MOST, ONE, CellNoise, Reals, Room
-from discreet.learn.price import rho_of
-from discreet.learn.seeding import Seeds, levels_for, pictured, seeds_of
 from discreet.learn.worst_neighbours import LongRows
 from discreet.mechanisms import Relation, registered
 from discreet.mechanisms.mechanism import settle

@@ -12,8 +12,8 @@ import pyarrow as pa
 from discreet.declared.table import Caps, Outline, chosen
 from discreet.errors import Refusal, about
 from discreet.exact import Number, exact, shown, spoken
-from discreet.learn.model import Model
-from discreet.learn.price import FitLoss
+from discreet.learn.fit_price import FitLoss
+from discreet.learn.fitted_model import Model
 from discreet.mechanisms import Pair, Relation, Takes
 from discreet.mechanisms.mechanism import USUAL, settle
 from discreet.mechanisms.registry import REGISTRY, Plain, known, names

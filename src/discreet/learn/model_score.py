@@ -18,7 +18,7 @@ from discreet.exact import count, shown
 from discreet.learn.convex_risk import classes_of
 from discreet.learn.design_matrix import Reals, Steps
 from discreet.learn.fit_parameters import OverRows, Priced, settle_price
-from discreet.learn.model import Model
+from discreet.learn.fitted_model import Model
 from discreet.learn.moments import Width
 from discreet.learn.score_report import ClassifierScore, NumberScore
 from discreet.learn.share_of_right_rows import RightRows, labelled, readers

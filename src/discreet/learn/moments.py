@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from discreet.declared.table import Outline, grid_of, keys_of
 from discreet.exact import nonnegative
-from discreet.interval import simpler_up
+from discreet.interval_arithmetic import simpler_up
 from discreet.learn.bayes_model import BayesClassifier
 from discreet.learn.convex_risk import classes_of
 from discreet.learn.fit_parameters import OverRows, Priced, settle_columns, settle_price
-from discreet.learn.price import FitLoss, rho_of
+from discreet.learn.fit_price import FitLoss, rho_of
 from discreet.learn.scaling_model import Scaling
 from discreet.mechanisms import Column, Frame, Pair, Relation, registered
 from discreet.mechanisms.mechanism import settle, yes_or_no

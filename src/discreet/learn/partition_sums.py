@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.interval import simpler_up, sqrt
+from discreet.interval_arithmetic import simpler_up, sqrt
 from discreet.learn.design_matrix import Design
 from discreet.mechanisms import Relation
 from discreet.noise import SECURE, Entropy, gaussian, laplace

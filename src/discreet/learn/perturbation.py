@@ -14,9 +14,9 @@ from typing import Literal
 
 from discreet.errors import Refusal
 from discreet.exact import spoken
-from discreet.interval import exp, log, simpler_up, sqrt
+from discreet.interval_arithmetic import exp, log, simpler_up, sqrt
+from discreet.learn.convex_losses import Loss
 from discreet.learn.gaussian_noise import MISSED, farther
-from discreet.learn.losses import Loss
 from discreet.privacy import AddRemove, Approximate, Neighbours, gaussian_for
 
 METHODS = ("automatic", "objective", "gaussian", "output")

@@ -13,8 +13,8 @@ from discreet.errors import Refusal
 from discreet.exact import count, positive
 from discreet.learn.design_matrix import Design
 from discreet.learn.fit_parameters import OverRows, Priced, settle_columns, settle_price
+from discreet.learn.fit_price import FitLoss, rho_of
 from discreet.learn.least_squares import Spread, with_noise
-from discreet.learn.price import FitLoss, rho_of
 from discreet.learn.projection_model import Projection, upright
 from discreet.learn.worst_neighbours import LongRows
 from discreet.mechanisms import Relation, registered

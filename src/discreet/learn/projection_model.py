@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
-from discreet.learn.model import numbers
+from discreet.learn.fitted_model import numbers
 from discreet.mechanisms.run_by_name import as_json
 from discreet.pictures import Picture, Ruler, Series
 from discreet.pictures.charts import NARROW, WIDE, bars

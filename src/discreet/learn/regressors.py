@@ -13,10 +13,10 @@ from sklearn.base import RegressorMixin
 from discreet.declared.column import Column
 from discreet.exact import Number, exact
 from discreet.learn.constructor_arguments import RiskArguments
+from discreet.learn.convex_losses import Huber, Loss
 from discreet.learn.convex_risk import ConvexRisk, HuberRisk
 from discreet.learn.estimator import PrivateEstimator, number_column, numbers_of
-from discreet.learn.losses import Huber, Loss
-from discreet.learn.model import LinearModel
+from discreet.learn.fitted_model import LinearModel
 
 
 class PrivateRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]  # scikit-learn ships no types
@@ -59,9 +59,9 @@ class HuberRegressor(RiskArguments, PrivateRegressor):
 class ConvexERM(RiskArguments, PrivateRegressor):
     """Linear scores under a convex loss of your own, by objective or output perturbation.
 
-    `loss` is a value of a class as `discreet.learn.losses.Loss` describes it, or else `Huber()`: what it says of its
-    slope and curvature is what the promise rests on. Labels reach it scaled to between −1 and 1. The other arguments
-    are those of `HuberRegressor`.
+    `loss` is a value of a class as `discreet.learn.convex_losses.Loss` describes it, or else `Huber()`: what it says of
+    its slope and curvature is what the promise rests on. Labels reach it scaled to between −1 and 1. The other
+    arguments are those of `HuberRegressor`.
 
     Guarantee: that of `ConvexRisk`; `privacy_` says it.
     """

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from discreet.interval import simpler_down, simpler_up, sqrt
-from discreet.learn.price import FitLoss, rho_of
+from discreet.interval_arithmetic import simpler_down, simpler_up, sqrt
+from discreet.learn.fit_price import FitLoss, rho_of
 from discreet.mechanisms import Exponential, PermuteAndFlip
 from discreet.noise import SECURE, Entropy, gaussian, laplace
 from discreet.privacy import AddRemove, Neighbours, Pure

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from discreet.declared.table import Outline, grid_of, keys_of
 from discreet.errors import Refusal
 from discreet.exact import Number, count, positive, share
-from discreet.interval import log
+from discreet.interval_arithmetic import log
 from discreet.learn.convex_risk import classes_of
 from discreet.learn.fit_parameters import OverRows, settle_columns
 from discreet.learn.rule_model import Literal, Rule

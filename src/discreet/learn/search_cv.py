@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from discreet.errors import Refusal
 from discreet.exact import Number, exact
 from discreet.learn.estimator import PrivateEstimator, optional
-from discreet.learn.search import PrivateSearch
+from discreet.learn.private_search import PrivateSearch
 from discreet.learn.searched_model import Setting
 from discreet.mechanisms import described
 from discreet.privacy import Guarantee

@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
 from discreet.declared.group_key import Key
-from discreet.learn.model import Model
+from discreet.learn.fitted_model import Model
 from discreet.mechanisms.registry import known
 from discreet.mechanisms.run_by_name import as_json
 

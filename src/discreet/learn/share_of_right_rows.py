@@ -14,7 +14,7 @@ from discreet.declared.group_key import Key
 from discreet.declared.table import Outline, grid_of, keys_of
 from discreet.learn.convex_risk import classes_of, places_of_classes
 from discreet.learn.design_matrix import Reals, Steps
-from discreet.learn.model import Model
+from discreet.learn.fitted_model import Model
 from discreet.learn.rule_model import Rule
 from discreet.mechanisms import Relation
 from discreet.noise import SECURE, Entropy

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from discreet.declared.table import Outline, grid_of
 from discreet.errors import Refusal
 from discreet.exact import count, nonnegative, positive
-from discreet.interval import simpler_down
+from discreet.interval_arithmetic import simpler_down
 from discreet.learn.design_matrix import Design, Scale
 from discreet.learn.fit_parameters import OverRows, Priced, settle_columns, settle_price
+from discreet.learn.fit_price import rho_of
+from discreet.learn.fitted_model import LinearModel
 from discreet.learn.least_squares import LeastSquares
-from discreet.learn.model import LinearModel
-from discreet.learn.price import rho_of
 from discreet.mechanisms import ConcentratedTopK, Frame, Pair, Relation, TopK, registered
 from discreet.mechanisms.gram import product
 from discreet.mechanisms.mechanism import settle, yes_or_no

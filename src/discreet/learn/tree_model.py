@@ -11,8 +11,8 @@ import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
 from discreet.declared.group_key import Key
-from discreet.learn.classifier_model import chosen_of
-from discreet.learn.model import numbers
+from discreet.learn.fitted_model import numbers
+from discreet.learn.linear_classifier_model import chosen_of
 from discreet.learn.prediction_rows import Keys
 from discreet.learn.tree_picture import Line, tree_picture
 from discreet.mechanisms.run_by_name import as_json

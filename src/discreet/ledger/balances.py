@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields, replace
 
 from discreet.errors import Ground, OverBudget, Refusal
-from discreet.ledger.entry import (
+from discreet.ledger.entry_kinds import (
     REMOVED,
     Adopted,
     BudgetLoss,

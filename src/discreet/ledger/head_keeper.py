@@ -26,7 +26,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from discreet import durable
 from discreet.errors import Busy, Fault, Refusal
 from discreet.ledger.balances import OWNER
-from discreet.ledger.entry import Event, Hold, Retired, Revoked, Spend, StoredAnswer
+from discreet.ledger.entry_kinds import Event, Hold, Retired, Revoked, Spend, StoredAnswer
 from discreet.ledger.index import WITNESSED, Checkpoint, Past, marked
 from discreet.ledger.read_snapshot import View
 from discreet.ledger.signed_head import Head, now, public_part, sign_root

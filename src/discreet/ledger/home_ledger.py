@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from discreet.errors import Refusal
-from discreet.ledger.entry import Adopted, Entry
+from discreet.ledger.entry_kinds import Adopted, Entry
 from discreet.ledger.head_keeper import IN_ALL, Elsewhere, Keeper, known_as, told
 from discreet.ledger.index import PRACTICE, WITNESSED, marked
 from discreet.ledger.signed_head import Head, signing_key, strict_json

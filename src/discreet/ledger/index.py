@@ -25,7 +25,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from discreet.errors import Refusal
 from discreet.ledger import merkle
 from discreet.ledger.balances import Account, Books
-from discreet.ledger.entry import (
+from discreet.ledger.entry_kinds import (
     GENESIS,
     SESSION,
     BudgetLoss,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from discreet.errors import Fault
-from discreet.ledger.entry import Entry, Plain, Spend, StoredAnswer
+from discreet.ledger.entry_kinds import Entry, Plain, Spend, StoredAnswer
 from discreet.ledger.sqlite import SqliteLedger
 
 

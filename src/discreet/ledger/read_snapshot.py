@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from discreet.errors import Refusal
 from discreet.ledger import index
-from discreet.ledger.entry import GENESIS, Entry, Spend, StoredAnswer, read_entry
+from discreet.ledger.entry_kinds import GENESIS, Entry, Spend, StoredAnswer, read_entry
 from discreet.ledger.index import Past
 from discreet.ledger.signed_head import Head, sign_root
 from discreet.ledger.verify import Extension, Receipt

@@ -17,7 +17,7 @@ from discreet import durable
 from discreet.errors import Refusal
 from discreet.exact import shown
 from discreet.ledger import merkle
-from discreet.ledger.entry import canonical
+from discreet.ledger.entry_kinds import canonical
 
 _MOST = 1 << 63  # entries: as many as a SQLite file can number
 

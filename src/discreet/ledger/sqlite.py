@@ -14,7 +14,7 @@ from discreet import durable
 from discreet.errors import Refusal
 from discreet.ledger import index
 from discreet.ledger.balances import Books
-from discreet.ledger.entry import GENESIS, Adopted, Entry, Event, Hold, Spend, StoredAnswer, chained
+from discreet.ledger.entry_kinds import GENESIS, Adopted, Entry, Event, Hold, Spend, StoredAnswer, chained
 from discreet.ledger.file_access import ALONE, Glimpse, connect, damaged, glimpse, had, locked, unusable
 from discreet.ledger.head_keeper import Keeper, Pen, binds, nowhere, told_payer
 from discreet.ledger.index import EVERY, Checkpoint, beginning, store, stored

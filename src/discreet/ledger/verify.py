@@ -13,7 +13,7 @@ from discreet.errors import Refusal
 from discreet.exact import shown
 from discreet.ledger import merkle
 from discreet.ledger.balances import Books
-from discreet.ledger.entry import GENESIS, Adopted, Entry, canonical, read_entry
+from discreet.ledger.entry_kinds import GENESIS, Adopted, Entry, canonical, read_entry
 from discreet.ledger.signed_head import Head, head_of, is_hex, strict_json
 
 Row = tuple[int, str, bytes]  # number, stored hash, body

@@ -15,7 +15,7 @@ from scipy import special
 
 from discreet.errors import Refusal
 from discreet.exact import Number, count, share, shown
-from discreet.interval import simpler_up, sqrt
+from discreet.interval_arithmetic import simpler_up, sqrt
 from discreet.local.local_mechanism import Whole
 from discreet.mechanisms import Share
 from discreet.mechanisms.mechanism import USUAL

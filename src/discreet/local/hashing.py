@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.interval import exp
+from discreet.interval_arithmetic import exp
 from discreet.local.frequencies import Odds, Sizes
 from discreet.local.frequency_oracle import Oracle
 from discreet.local.local_mechanism import Reports, Whole, answer, client, narrowest, written_down

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from discreet.declared.grid import cells, real
 from discreet.errors import Refusal
 from discreet.exact import Number, count, positive, share, shown, spoken
-from discreet.interval import Interval, log, simpler_up
+from discreet.interval_arithmetic import Interval, log, simpler_up
 from discreet.mechanisms.mechanism import USUAL, Takes, settle
 from discreet.mechanisms.registry import described, registered
 from discreet.noise import SECURE, Entropy

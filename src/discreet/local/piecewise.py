@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.interval import exp
+from discreet.interval_arithmetic import exp
 from discreet.local.local_mechanism import Reports, Tally, Whole, client, narrowest, rounded_down, written_down
 from discreet.local.mean import Curve, DuchiMean, MeanEstimate, MeanReporter
 from discreet.noise import SECURE, Entropy, below, belows, coins, flip

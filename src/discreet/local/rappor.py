@@ -21,7 +21,7 @@ from discreet import durable
 from discreet.declared.grid import cells
 from discreet.errors import Refusal
 from discreet.exact import Number, count, exact, probability, shown
-from discreet.interval import exp, log, simpler_up
+from discreet.interval_arithmetic import exp, log, simpler_up
 from discreet.local.bloom import BitCounts, Bloom, by_group, written
 from discreet.local.frequencies import Odds
 from discreet.local.local_mechanism import (

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import Refusal
 from discreet.exact import Number, count, shown
-from discreet.interval import simpler_up, sqrt
+from discreet.interval_arithmetic import simpler_up, sqrt
 from discreet.local.bloom import Digests, Functions, by_group, text_of, texts, written
 from discreet.local.frequencies import Frequencies, Odds, Reals, simplex
 from discreet.local.hadamard import walsh

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from discreet.interval import exp
+from discreet.interval_arithmetic import exp
 from discreet.local.frequencies import Odds, Sizes
 from discreet.local.frequency_oracle import Oracle
 from discreet.local.local_mechanism import Reports, Whole, answer, client, rounded_down, rounded_up, written_down

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from discreet.declared.grid import Integers, whole
 from discreet.errors import Refusal
 from discreet.exact import Number, count, exact, positive, share, shown
-from discreet.interval import Interval, exp
+from discreet.interval_arithmetic import Interval, exp
 from discreet.mechanisms.mechanism import USUAL, Pair, Takes, settle
 from discreet.mechanisms.registry import registered
 from discreet.noise import SECURE, Entropy, gaussian, gaussians, laplace, laplaces

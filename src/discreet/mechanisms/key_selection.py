@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import Ground, Refusal
 from discreet.exact import Number, count, positive, share, shown, spoken
-from discreet.interval import exp, log, simpler_down
+from discreet.interval_arithmetic import exp, log, simpler_down
 from discreet.mechanisms.integer_noise import GaussianVector, LaplaceVector
 from discreet.mechanisms.mechanism import USUAL, Pair, Takes, settle
 from discreet.mechanisms.registry import registered

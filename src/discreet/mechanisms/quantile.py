@@ -18,12 +18,12 @@ from discreet.declared.grid import Grid
 from discreet.declared.table import grid_of
 from discreet.errors import Refusal
 from discreet.exact import Number, count, positive, share, shown
-from discreet.interval import exp, log
+from discreet.interval_arithmetic import exp, log
 from discreet.mechanisms.mechanism import USUAL, Pair, Takes, settle
 from discreet.mechanisms.private_rows import Relation
 from discreet.mechanisms.registry import registered
 from discreet.noise import SECURE, Entropy, below, flip_exp, geometric
-from discreet.noise.lookup import START, Enclosure, exp_enclosure
+from discreet.noise.inverse_cdf_sampler import START, Enclosure, exp_enclosure
 from discreet.privacy import AddRemove, Neighbours, Pure, Replace
 
 FINEST = 1 << 20  # the largest denominator of a level: a rank times it fits into 64 bits

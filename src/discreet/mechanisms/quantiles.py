@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from discreet.declared.grid import Grid
 from discreet.errors import Refusal
 from discreet.exact import Number, count, positive, share, shown
-from discreet.interval import log
+from discreet.interval_arithmetic import log
 from discreet.mechanisms.mechanism import USUAL, Pair, Takes, settle
 from discreet.mechanisms.private_rows import Relation
 from discreet.mechanisms.quantile import FINEST, Rows, Whole, rank_error, segment

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from discreet.declared.grid import cells, real
 from discreet.errors import Refusal
 from discreet.exact import Number, count, positive, share, shown, spoken
-from discreet.interval import exp, log, simpler_up, sqrt
+from discreet.interval_arithmetic import exp, log, simpler_up, sqrt
 from discreet.mechanisms.mechanism import USUAL, Pair, Takes, settle
 from discreet.mechanisms.registry import registered
 from discreet.noise import SECURE, Entropy, below, belows, flip, flips

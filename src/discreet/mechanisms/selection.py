@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from discreet.declared.grid import Integers, whole
 from discreet.errors import Refusal
 from discreet.exact import Number, count, positive, share, shown
-from discreet.interval import Interval, exp, log
+from discreet.interval_arithmetic import Interval, exp, log
 from discreet.mechanisms.mechanism import USUAL, Pair, Takes, one_way, settle
 from discreet.mechanisms.registry import registered
 from discreet.noise import (

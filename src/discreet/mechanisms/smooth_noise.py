@@ -13,7 +13,7 @@ from math import ceil
 
 from discreet.errors import Refusal
 from discreet.exact import Number, share, spoken
-from discreet.interval import exp, greatest, log, pi, simpler_down, sqrt
+from discreet.interval_arithmetic import exp, greatest, log, pi, simpler_down, sqrt
 from discreet.noise import SECURE, Entropy, below, flip, laplace
 from discreet.privacy.calibrate import laplace_error
 

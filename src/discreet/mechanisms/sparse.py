@@ -21,7 +21,7 @@ import numpy as np
 from discreet.declared.grid import LIMIT
 from discreet.errors import Refusal
 from discreet.exact import ZERO, Number, count, nonnegative, positive, probability, share, shown, spoken
-from discreet.interval import log, simpler_up
+from discreet.interval_arithmetic import log, simpler_up
 from discreet.mechanisms.mechanism import USUAL, Pair, Takes, one_way, settle
 from discreet.mechanisms.registry import Plain, registered
 from discreet.mechanisms.session import Openable, Quota

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from discreet.declared.grid import Integers
 from discreet.errors import Refusal
 from discreet.exact import Number, count, positive, share, shown
-from discreet.interval import simpler_down, sqrt
+from discreet.interval_arithmetic import simpler_down, sqrt
 from discreet.mechanisms.mechanism import USUAL, Pair, Takes, one_way, settle
 from discreet.mechanisms.registry import registered
 from discreet.mechanisms.selection import Exponential, PermuteAndFlip

@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from discreet.errors import Refusal
 from discreet.exact import ONE, Number, count, exact, positive, probability, share, shown
-from discreet.interval import Interval, exp, log, simpler_up
+from discreet.interval_arithmetic import Interval, exp, log, simpler_up
 from discreet.mechanisms.mechanism import USUAL, Pair, Takes, settle
 from discreet.mechanisms.registry import registered
 from discreet.mechanisms.selection import first

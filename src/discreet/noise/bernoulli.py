@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from discreet.errors import Refusal
 from discreet.exact import Number, count, exact, nonnegative
-from discreet.interval import exp, log
-from discreet.noise.entropy import SECURE, Entropy, whole_below, words
+from discreet.interval_arithmetic import exp, log
+from discreet.noise.secure_random import SECURE, Entropy, whole_below, words
 
 DIGITS = 64  # binary ones of the probability of `coins`
 _TOP = 8  # of them decide all but one coin in 256

@@ -6,7 +6,7 @@ import math
 
 from discreet.exact import Number, positive
 from discreet.noise.bernoulli import flip_exp_ratio
-from discreet.noise.entropy import SECURE, Entropy, whole_below
+from discreet.noise.secure_random import SECURE, Entropy, whole_below
 
 
 def geometric(x: Number, *, rng: Entropy = SECURE) -> int:

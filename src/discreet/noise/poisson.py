@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from discreet.errors import Refusal
 from discreet.exact import Number, count, positive, spoken
 from discreet.noise.bernoulli import flip
-from discreet.noise.entropy import SECURE, Entropy
-from discreet.noise.lookup import Enclosure, Lookup
+from discreet.noise.inverse_cdf_sampler import Enclosure, Lookup
+from discreet.noise.secure_random import SECURE, Entropy
 
 LARGEST = 1 << 20  # of a mean in a vector: beyond it the number of parts would be felt
 _EXACT = 1 << 12  # bits of precision from which weights are exact

@@ -20,8 +20,8 @@ from discreet.errors import Refusal
 from discreet.exact import Number, count, positive, spoken
 from discreet.noise.bernoulli import flip_exp, flips_exp
 from discreet.noise.discrete_scalar import geometric
-from discreet.noise.entropy import SECURE, Entropy
-from discreet.noise.lookup import Enclosure, Lookup, exp_enclosure, times
+from discreet.noise.inverse_cdf_sampler import Enclosure, Lookup, exp_enclosure, times
+from discreet.noise.secure_random import SECURE, Entropy
 
 _CHUNK = 1 << 15  # keeps the intermediate arrays in the processor's cache
 _BINS = 255  # a side

@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from discreet.errors import Refusal
 from discreet.exact import FAR, ZERO, Number, count, positive, share
-from discreet.interval import simpler_up
+from discreet.interval_arithmetic import simpler_up
 from discreet.privacy.amplify import poisson
 from discreet.privacy.compose import (
     MANY,

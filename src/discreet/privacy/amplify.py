@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import Refusal
 from discreet.exact import Number, count, nonnegative, positive, share
-from discreet.interval import UNIT, Interval, exp, log, pi, simpler_up
+from discreet.interval_arithmetic import UNIT, Interval, exp, log, pi, simpler_up
 from discreet.privacy.loss import AddRemove, Approximate, Guarantee, Pure, Replace
 
 Randomizer: TypeAlias = Literal["any", "binary"]

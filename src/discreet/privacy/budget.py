@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 
 from discreet.errors import OverBudget, Refusal
 from discreet.exact import ZERO, Number, count, positive, probability, spoken
-from discreet.interval import log, simpler_up
+from discreet.interval_arithmetic import log, simpler_up
 from discreet.privacy.convert import convert
 from discreet.privacy.loss import AddRemove, Approximate, Concentrated, FilterLoss, Guarantee, Neighbours, Pure
 from discreet.privacy.tradeoff import Gaussian

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from discreet.errors import Refusal
 from discreet.exact import FAR, Number, count, exact, nonnegative, positive, share, shown
-from discreet.interval import (
+from discreet.interval_arithmetic import (
     DIGITS,
     WIDTH,
     Interval,

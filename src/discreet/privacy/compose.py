@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 from discreet.errors import Refusal
 from discreet.exact import ONE, ZERO, Number, count, nonnegative, positive, probability, share, shown, spoken
-from discreet.interval import Interval, exp, greatest, log, pi, simpler_up
+from discreet.interval_arithmetic import Interval, exp, greatest, log, pi, simpler_up
 from discreet.privacy.loss import TINY, Approximate, Pure, ln
 
 Price: TypeAlias = Pure | Approximate

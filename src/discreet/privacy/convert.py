@@ -9,7 +9,7 @@ from typing import Protocol, TypeVar, runtime_checkable
 
 from discreet.errors import Refusal
 from discreet.exact import FAR, ZERO, Number, probability, spoken
-from discreet.interval import WIDTH, exp, least, log, normal_tail, simpler_up
+from discreet.interval_arithmetic import WIDTH, exp, least, log, normal_tail, simpler_up
 from discreet.privacy.loss import Approximate, Concentrated, Loss, Pure, best_order
 from discreet.privacy.renyi import Renyi
 from discreet.privacy.tradeoff import Gaussian

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import fft, optimize, special
 
-from discreet.interval import UNIT
+from discreet.interval_arithmetic import UNIT
 from discreet.privacy.event import Event, finite
 from discreet.privacy.loss_grid import Atoms, Direction, Floats, grain, on_grid, reach
 

@@ -21,7 +21,7 @@ from typing import Generic, TypeVar
 
 from discreet.errors import Refusal
 from discreet.exact import ZERO, Number, exact, nonnegative, shown
-from discreet.interval import Interval, exp, log
+from discreet.interval_arithmetic import Interval, exp, log
 
 X = TypeVar("X", bound=Hashable)
 Y = TypeVar("Y", bound=Hashable)

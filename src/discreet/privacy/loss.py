@@ -14,7 +14,7 @@ from typing import ClassVar, Generic, Protocol, Self, TypeVar
 
 from discreet.errors import Refusal
 from discreet.exact import FAR, ONE, Number, count, nonnegative, probability, spoken
-from discreet.interval import Interval, exp, log, simpler_down, simpler_up
+from discreet.interval_arithmetic import Interval, exp, log, simpler_down, simpler_up
 
 
 class Loss(Protocol):

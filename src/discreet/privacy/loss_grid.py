@@ -22,7 +22,7 @@ from scipy import special
 
 from discreet.errors import Refusal
 from discreet.exact import shown, spoken
-from discreet.interval import UNIT, sqrt
+from discreet.interval_arithmetic import UNIT, sqrt
 from discreet.privacy.event import (
     AnyMechanism,
     DiscreteGaussianNoise,

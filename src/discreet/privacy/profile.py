@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from discreet.errors import Refusal
 from discreet.exact import ZERO, Number, count, nonnegative, positive, probability, share, shown, spoken
-from discreet.interval import simpler_up
+from discreet.interval_arithmetic import simpler_up
 from discreet.privacy.event import (
     AnyMechanism,
     DiscreteGaussianNoise,

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from discreet.errors import Refusal
 from discreet.exact import FAR, ONE, ZERO, Number, count, exact, nonnegative, positive, share, shown, spoken
-from discreet.interval import Interval, exp, log, simpler_up
+from discreet.interval_arithmetic import Interval, exp, log, simpler_up
 from discreet.privacy.loss import Concentrated, Pure, ln
 
 _BEYOND = 10**6  # an exponent at which the bound is ε to every digit

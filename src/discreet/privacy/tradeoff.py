@@ -12,7 +12,7 @@ from fractions import Fraction
 from statistics import NormalDist
 
 from discreet.exact import FAR, ONE, ZERO, Number, count, nonnegative, positive, probability, share, spoken
-from discreet.interval import WIDTH, exp, greatest, least, log, normal_tail, simpler_up, sqrt
+from discreet.interval_arithmetic import WIDTH, exp, greatest, least, log, normal_tail, simpler_up, sqrt
 from discreet.privacy.compose import crossing
 from discreet.privacy.loss import Approximate, Loss, Pure, within
 

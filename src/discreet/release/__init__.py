@@ -22,9 +22,9 @@ from discreet.release.gaussian_tree import GaussianTree as GaussianTree
 from discreet.release.grids import AdaptiveGrid as AdaptiveGrid
 from discreet.release.grids import QuadTree as QuadTree
 from discreet.release.grids import UniformGrid as UniformGrid
-from discreet.release.hierarchy import Hierarchy as Hierarchy
-from discreet.release.hierarchy import Wavelet as Wavelet
-from discreet.release.hierarchy import tuned as tuned
+from discreet.release.hierarchy_and_wavelet import Hierarchy as Hierarchy
+from discreet.release.hierarchy_and_wavelet import Wavelet as Wavelet
+from discreet.release.hierarchy_and_wavelet import tuned as tuned
 from discreet.release.histogram import Histogram as Histogram
 from discreet.release.histogram_kinds import HISTOGRAM as HISTOGRAM
 from discreet.release.histogram_kinds import RANGES as RANGES
@@ -38,10 +38,10 @@ from discreet.release.marginals import WeightedMarginals as WeightedMarginals
 from discreet.release.marginals_kind import MARGINALS as MARGINALS
 from discreet.release.marginals_kind import MarginalsRelease as MarginalsRelease
 from discreet.release.multiplicative_weights import MultiplicativeWeights as MultiplicativeWeights
-from discreet.release.net import ChosenRows as ChosenRows
-from discreet.release.net import Net as Net
-from discreet.release.net_kind import NET as NET
-from discreet.release.net_kind import NetRelease as NetRelease
+from discreet.release.net_mechanism import ChosenRows as ChosenRows
+from discreet.release.net_mechanism import Net as Net
+from discreet.release.net_mechanism_kind import NET as NET
+from discreet.release.net_mechanism_kind import NetRelease as NetRelease
 from discreet.release.partition import Automatic as Automatic
 from discreet.release.partition import Partition as Partition
 from discreet.release.private_bins import PrivateBins as PrivateBins

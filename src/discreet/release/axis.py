@@ -24,8 +24,8 @@ from discreet.exact import exact, positive, shown
 from discreet.mechanisms import Bins, Column
 from discreet.mechanisms.registry import Plain
 from discreet.release.bins import written
+from discreet.release.interval_tree import Reals
 from discreet.release.noisy_cells import MOST_CELLS
-from discreet.release.tree import Reals
 
 IN_OTHER, LEFT_OUT = RULES = ("other", "leave out")  # what becomes of rows that are in no cell of some column
 _MOMENTS = re.compile(r"((?:[\d-]+(?:[ T]\d+:\d+(?::\d+)?)?)?):((?:[\d-]+(?:[ T][\d:]+)?)?)", re.ASCII)

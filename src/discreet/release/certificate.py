@@ -18,7 +18,7 @@ from typing import Any
 from discreet import __version__
 from discreet.errors import Refusal
 from discreet.exact import shown, spoken
-from discreet.ledger.entry import (
+from discreet.ledger.entry_kinds import (
     BudgetLoss,
     Plain,
     Spend,

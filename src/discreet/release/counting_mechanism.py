@@ -23,7 +23,7 @@ from discreet.declared.group_key import Type
 from discreet.declared.group_key import written as time_written
 from discreet.errors import Refusal
 from discreet.exact import Number
-from discreet.ledger.entry import write_loss, write_neighbours
+from discreet.ledger.entry_kinds import write_loss, write_neighbours
 from discreet.mechanisms import Axis, Bins, Caps, Column, Frame, Pair, Relation, described
 from discreet.mechanisms.mechanism import USUAL, Takes
 from discreet.mechanisms.registry import Plain
@@ -32,9 +32,9 @@ from discreet.privacy import AddRemove, Concentrated, Neighbours, Pure
 from discreet.release.axis import IN_OTHER, LEFT_OUT, NumberAxis, Side, sided
 from discreet.release.bins import written
 from discreet.release.counts_release import FIT, CountedRelease
+from discreet.release.interval_tree import Whole
 from discreet.release.noisy_cells import Measured, Names
 from discreet.release.release_kind import Preview, named
-from discreet.release.tree import Whole
 
 _CROWDED = 8  # cells that hold other units' rows
 _EACH = 3  # rows in each of them

@@ -18,12 +18,12 @@ from discreet.privacy import Neighbours
 from discreet.privacy.calibrate import laplace_error
 from discreet.release.gaussian_tree import GaussianTree
 from discreet.release.grids import AdaptiveGrid, QuadTree, UniformGrid
-from discreet.release.hierarchy import Wavelet, tuned
+from discreet.release.hierarchy_and_wavelet import Wavelet, tuned
 from discreet.release.histogram import Histogram
+from discreet.release.interval_tree import consistent
 from discreet.release.multiplicative_weights import MultiplicativeWeights
 from discreet.release.noisy_cells import Counts, noise_variance, noisy, released
 from discreet.release.partition import Automatic, Partition
-from discreet.release.tree import consistent
 
 
 @released("identity")

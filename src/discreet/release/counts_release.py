@@ -18,8 +18,8 @@ from discreet.pictures import thumbnail
 from discreet.pictures.svg import rounded, safe
 from discreet.release.axis import IN_OTHER, LEFT_OUT, OTHER, KeyAxis, NumberAxis, Side, read_rule, read_side
 from discreet.release.estimate import Curve, Estimate, error_bar
+from discreet.release.interval_tree import Reals
 from discreet.release.release import CUT_OFF, Cell, Release, Sheet, alike, cell, no_line
-from discreet.release.tree import Reals
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

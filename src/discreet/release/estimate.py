@@ -13,7 +13,7 @@ import numpy as np
 
 from discreet.errors import Refusal
 from discreet.exact import digit_of, to_digit
-from discreet.release.tree import Reals
+from discreet.release.interval_tree import Reals
 
 # An error bar reaches so many standard errors and this much more to either side, and covers 19 times in 20. One count
 # with Laplace noise needs 2.12, sums of many 1.96; whole noise of a small scale needs up to 0.62 more.

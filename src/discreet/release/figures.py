@@ -15,8 +15,8 @@ from discreet.pictures.svg import figure, plain
 from discreet.release.axis import NumberAxis, Side
 from discreet.release.estimate import MORE, TIMES, error_bar
 from discreet.release.histogram import Histogram
+from discreet.release.interval_tree import Reals
 from discreet.release.marginals.released import Marginals
-from discreet.release.tree import Reals
 
 MOST_BARS = 64  # of a histogram: more would be thinner than a line on a narrow screen
 MOST_KEYS = 24  # bars with a label each

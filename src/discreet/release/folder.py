@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from discreet import __version__, durable
 from discreet.errors import Refusal
 from discreet.exact import shown
-from discreet.ledger.entry import Plain
+from discreet.ledger.entry_kinds import Plain
 from discreet.ledger.verify import Pinned, Receipt
 from discreet.release import page
 from discreet.release.certificate import BROKEN, Certificate, spelled

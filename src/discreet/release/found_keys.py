@@ -20,7 +20,7 @@ from discreet.mechanisms import Column, Relation
 from discreet.mechanisms.key_selection import GaussianKeys
 from discreet.mechanisms.mechanism import settle
 from discreet.mechanisms.registry import Plain
-from discreet.mechanisms.stages import Stage, Stages
+from discreet.mechanisms.sealed_stages import Stage, Stages
 from discreet.noise import Entropy
 from discreet.privacy import Concentrated
 

@@ -18,8 +18,9 @@ from discreet.mechanisms import GaussianVector, Pair
 from discreet.mechanisms.mechanism import USUAL, Takes, settle
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import AddRemove, Concentrated, Neighbours
-from discreet.release.hierarchy import divided, even, planned_shares, worst_prefix
+from discreet.release.hierarchy_and_wavelet import divided, even, planned_shares, worst_prefix
 from discreet.release.histogram import Histogram
+from discreet.release.interval_tree import Reals, Splits, Whole, branches, consistent, fixed, totals
 from discreet.release.noisy_cells import (
     TINY,
     Measured,
@@ -30,7 +31,6 @@ from discreet.release.noisy_cells import (
     released,
     shaped,
 )
-from discreet.release.tree import Reals, Splits, Whole, branches, consistent, fixed, totals
 
 _LEAST, _MOST = Fraction(1, 10**15), Fraction(10**9)  # of ρ for one record: floats hold all variances in between
 

@@ -14,10 +14,10 @@ from discreet.declared.grid import Integers
 from discreet.exact import Number, count, share
 from discreet.mechanisms.mechanism import USUAL, settle
 from discreet.noise import SECURE, Entropy
-from discreet.release.hierarchy import divided, even
+from discreet.release.hierarchy_and_wavelet import divided, even
 from discreet.release.histogram import WIDER_GRID, Histogram
+from discreet.release.interval_tree import Reals, Splits, Whole, consistent, fixed, starts, totals
 from discreet.release.noisy_cells import Counts, level_variances, noise_variance, noisy, plane, released, within
-from discreet.release.tree import Reals, Splits, Whole, consistent, fixed, starts, totals
 
 _COARSE, _FINE = 10, 5  # Qardaji, Yang & Li 2013: c and c₂ of their two guidelines
 _LEAST = 10  # rectangles a side of the first of two grids

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from discreet.errors import Refusal
 from discreet.exact import Number, count, share, shown
-from discreet.release import tree
+from discreet.release import interval_tree
 from discreet.release.estimate import MORE, TIMES, Estimate, weighted
-from discreet.release.tree import Reals, Splits, Whole, leaf_variances, starts
+from discreet.release.interval_tree import Reals, Splits, Whole, leaf_variances, starts
 
 NONE = "There are no error bars: how far this estimate is off is not known."
 EXACT = "The error bars cover all of the error."
@@ -156,13 +156,15 @@ class Histogram:
         if self.splits is None:  # multiplicative weights are positive
             return self
         leaves = np.asarray(self._leaves(), dtype=np.float64)
-        counts = self._divided(tree.nonnegative(leaves, tree.alike(leaves.size)))
+        counts = self._divided(interval_tree.nonnegative(leaves, interval_tree.alike(leaves.size)))
         return replace(self, counts=counts, bounding=FITTED, fitted=True)
 
     def whole(self) -> Histogram:
         """Whole counts: each node of the tree rounded down or up, and exactly the sum of its children."""
         splits = self.splits or Splits(1.0, (np.array([self.part.size]),), (np.ones(self.part.size),))
-        leaves = tree.rounded(self._leaves() if self.splits else np.ravel(self.counts).astype(np.float64), splits)
+        leaves = interval_tree.rounded(
+            self._leaves() if self.splits else np.ravel(self.counts).astype(np.float64), splits
+        )
         if self.splits is None:
             return replace(self, counts=leaves.reshape(self.shape))
         order, first = self._by_part

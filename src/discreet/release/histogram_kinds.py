@@ -17,7 +17,7 @@ from discreet.declared.group_key import Type
 from discreet.declared.table import chosen, column_of
 from discreet.errors import Refusal, about
 from discreet.exact import Number, positive, share, shown
-from discreet.interval import greatest, simpler_down, sqrt
+from discreet.interval_arithmetic import greatest, simpler_down, sqrt
 from discreet.mechanisms import Axis, Bins, Caps, Column, Outline
 from discreet.mechanisms.mechanism import settle
 from discreet.mechanisms.private_rows import sides
@@ -33,11 +33,11 @@ from discreet.release.counting_methods import COUNTING, counting, gaussian
 from discreet.release.counts_release import CountedRelease
 from discreet.release.estimate import Curve, Estimate
 from discreet.release.histogram import Histogram
+from discreet.release.interval_tree import Reals
 from discreet.release.noisy_cells import MOST_CELLS
 from discreet.release.private_bins import PrivateBins
 from discreet.release.release import no_line
 from discreet.release.release_kind import Kind, Option, Wish, part, register
-from discreet.release.tree import Reals
 from discreet.sql.relation_facts import Facts
 from discreet.sql.render import quoted
 

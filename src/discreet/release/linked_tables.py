@@ -17,8 +17,8 @@ from discreet.errors import Refusal
 from discreet.exact import shown
 from discreet.noise import SECURE, Entropy
 from discreet.release.axis import NumberAxis
+from discreet.release.interval_tree import Whole
 from discreet.release.synthetic_release import SyntheticRelease
-from discreet.release.tree import Whole
 
 MOST_CHILDREN = 1 << 20  # that are drawn
 _KINDS = 256  # of parents for which the model is asked anew

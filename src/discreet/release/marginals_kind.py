@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from discreet.declared.table import column_of
 from discreet.errors import Refusal, about
 from discreet.exact import Number, count, positive, share, shown
-from discreet.interval import simpler_down
+from discreet.interval_arithmetic import simpler_down
 from discreet.mechanisms import Axis, Caps, Outline
 from discreet.mechanisms.mechanism import settle
 from discreet.mechanisms.registry import Plain
@@ -29,12 +29,12 @@ from discreet.release.counts_release import CountedRelease
 from discreet.release.estimate import Estimate
 from discreet.release.histogram import EXACT, FITTED
 from discreet.release.histogram_kinds import CountsWish, axes_of, fits, pure, side_of
+from discreet.release.interval_tree import Reals
 from discreet.release.marginals import FourierMarginals, Marginals, ResidualMarginals, WeightedMarginals
 from discreet.release.marginals.consistency import can_be_whole
 from discreet.release.marginals.domain import MOST_TABLES, maximal
 from discreet.release.noisy_cells import MOST_CELLS
 from discreet.release.release_kind import Kind, Option, Wish, listed, names_of, part, register
-from discreet.release.tree import Reals
 
 _LOWER = 1 - Fraction(1, 1 << 40)
 _PURE = ("fourier", "mwem")  # methods that need no δ

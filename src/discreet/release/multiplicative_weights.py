@@ -17,8 +17,8 @@ from discreet.mechanisms.mechanism import USUAL, settle
 from discreet.noise import SECURE, Entropy
 from discreet.privacy.calibrate import laplace_error
 from discreet.release.histogram import NONE, Histogram
+from discreet.release.interval_tree import Reals, Whole, fixed
 from discreet.release.noisy_cells import Counts, noisy, released
-from discreet.release.tree import Reals, Whole, fixed
 
 _QUESTIONS = 1024  # rectangles, or prefixes, to choose from
 _OFTEN, _STEPS = 100, 2000  # replays of all answers in a round, and steps of one answer at most

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from discreet.exact import count
 from discreet.mechanisms.registry import Plain
 from discreet.release.estimate import Estimate
-from discreet.release.tree import Reals
+from discreet.release.interval_tree import Reals
 
 EVERY = "Its error bar is one for all questions of the family together."
 OTHER_QUESTION = "this is no question of the family that the rows were chosen for; how far off it is is not known"

@@ -21,7 +21,7 @@ from discreet.mechanisms.mechanism import USUAL, Takes, settle
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import AddRemove, Neighbours, Pure
 from discreet.release.estimate import MORE
-from discreet.release.tree import Reals, Whole
+from discreet.release.interval_tree import Reals, Whole
 
 MOST_CELLS = 1 << 22  # of a release: what one machine holds and a certificate can carry
 _LARGEST = 1 << 58  # of a sum of counts: noise still fits beside it

@@ -13,7 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from discreet.exact import exact
-from discreet.ledger.entry import Plain
+from discreet.ledger.entry_kinds import Plain
 from discreet.pictures import Picture
 from discreet.pictures.svg import safe
 from discreet.privacy import Approximate, Concentrated, epsilon_at

@@ -13,9 +13,9 @@ from discreet.exact import Number, share
 from discreet.mechanisms.mechanism import USUAL
 from discreet.noise import SECURE, Entropy
 from discreet.release.histogram import Histogram
+from discreet.release.interval_tree import Whole, fixed
 from discreet.release.noisy_cells import Counts, released
 from discreet.release.plausible_counts import plausible
-from discreet.release.tree import Whole, fixed
 from discreet.release.tree_search import Search, descend
 
 # Chosen like those of `tree_search`, on a plane on SF-CABS-E, BEIJING-CABS-E, LOAN-FUNDED-INCOME, MDSALARY-OVERT and

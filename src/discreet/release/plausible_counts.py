@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from discreet.release.histogram import Histogram
-from discreet.release.tree import Reals, Splits, Whole, starts
+from discreet.release.interval_tree import Reals, Splits, Whole, starts
 
 # Chosen with the constants of `tree_search` and `partition`; other weights change errors by some per cent.
 _ROUGH = 0.2  # the standard deviation of a rough division of the total, for equal halves

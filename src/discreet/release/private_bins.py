@@ -16,10 +16,10 @@ from discreet.mechanisms import registered
 from discreet.mechanisms.mechanism import USUAL, settle
 from discreet.noise import SECURE, Entropy
 from discreet.release.counting_methods import counting
-from discreet.release.hierarchy import Hierarchy, tuned
+from discreet.release.hierarchy_and_wavelet import Hierarchy, tuned
 from discreet.release.histogram import Histogram
+from discreet.release.interval_tree import Whole
 from discreet.release.noisy_cells import Counts, Measured, Names
-from discreet.release.tree import Whole
 
 
 @dataclass(frozen=True)

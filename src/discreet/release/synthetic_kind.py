@@ -16,11 +16,11 @@ from discreet.declared.group_key import Key
 from discreet.declared.table import column_of
 from discreet.errors import Refusal, about
 from discreet.exact import Number, count, share, shown
-from discreet.ledger.entry import write_loss
+from discreet.ledger.entry_kinds import write_loss
 from discreet.mechanisms import Bins, Caps, Column, Frame, Outline, Pair, Relation
 from discreet.mechanisms.mechanism import settle
 from discreet.mechanisms.registry import Plain
-from discreet.mechanisms.stages import UNSEALED, Stages
+from discreet.mechanisms.sealed_stages import UNSEALED, Stages
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import AddRemove, Concentrated, Neighbours, Pure
 from discreet.release.axis import IN_OTHER, sided

@@ -23,10 +23,10 @@ from discreet.release import figures
 from discreet.release.axis import KeyAxis, NumberAxis, Side, times
 from discreet.release.counts_release import CountedRelease
 from discreet.release.estimate import Estimate
+from discreet.release.interval_tree import Reals, Whole
 from discreet.release.release import Release, Sheet
 from discreet.release.synthetic import Synthesis
 from discreet.release.synthetic.array_json import packed, unpacked
-from discreet.release.tree import Reals, Whole
 
 _LINES = 12  # measured tables that are named one by one
 _LEFT = (

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.noise import Entropy
+from discreet.release.interval_tree import Reals, Splits, Whole, starts, sums
 from discreet.release.noisy_cells import TINY, noise_variance, noisy
-from discreet.release.tree import Reals, Splits, Whole, starts, sums
 
 Marks = NDArray[np.bool_]
 

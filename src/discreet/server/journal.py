@@ -18,7 +18,7 @@ from functools import lru_cache
 from prometheus_client import CollectorRegistry, Counter, Gauge, disable_created_metrics, generate_latest
 
 from discreet.errors import Ground
-from discreet.ledger.entry import BudgetLoss
+from discreet.ledger.entry_kinds import BudgetLoss
 from discreet.privacy import Budget, Pure
 from discreet.server.errors import CANCELLED, INTERNAL, WireError
 

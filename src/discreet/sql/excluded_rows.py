@@ -15,9 +15,9 @@ from discreet.sql.group_keys import answered
 from discreet.sql.owned_rows import Capped, Filter, Joined, PerUnit, PublicJoin, Rows, Windowed, below
 from discreet.sql.owned_rows import scanned as tables_of
 from discreet.sql.plan import GroupKey, Measurement, Rank, Statistic
-from discreet.sql.range import Range
 from discreet.sql.relation_facts import Shape, one_row, shape
 from discreet.sql.unmatched_constants import expressions
+from discreet.sql.value_range import Range
 
 
 def left_out(measurement: Measurement) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from discreet.declared.group_key import Type, number, written
 from discreet.declared.table import Table
 from discreet.sql.expression import A_DAY, Call, Case, Expression, Field, Literal, parts
 from discreet.sql.functions import FUNCTIONS
-from discreet.sql.range import Range, greatest, least, union
+from discreet.sql.value_range import Range, greatest, least, union
 
 _LENGTHS = {"year": 366, "quarter": 92, "month": 31, "week": 7}  # days that truncation takes away at most; else one
 _PARTS = {

@@ -14,7 +14,7 @@ from discreet.declared.group_key import Type, canonical
 from discreet.errors import Refusal
 from discreet.sql.expression import NUMBERS, Call, Case, Expression, Literal, parts, seconds
 from discreet.sql.functions import DIGEST, FUNCTIONS
-from discreet.sql.postgres_dialect import OF_ARRAY
+from discreet.sql.postgres_input_forms import OF_ARRAY
 from discreet.sql.tree_rewriting import unwrapped
 from discreet.sql.wording import shown
 

@@ -13,7 +13,7 @@ from fractions import Fraction
 from discreet.declared.group_key import Type
 from discreet.sql.expression import Expression, Literal
 from discreet.sql.histogram_bars import band, bar
-from discreet.sql.range import Range, union
+from discreet.sql.value_range import Range, union
 
 LONGEST_TEXT = 10_000  # characters of text that is put together
 LONGEST_PATTERN = 100  # characters that are looked for in a text: what that costs is as many times the text's length

@@ -17,9 +17,9 @@ from discreet import exact
 from discreet.declared.table import RESERVED, Schema, fold
 from discreet.errors import Ground, Refusal, Unsupported
 from discreet.sql import arithmetic
-from discreet.sql.names import spelled
+from discreet.sql.declared_names import spelled
 from discreet.sql.pair_aggregates import CALLED, PAIRED, written_out
-from discreet.sql.postgres_dialect import plain
+from discreet.sql.postgres_input_forms import plain
 from discreet.sql.synonyms import spelled_out
 from discreet.sql.wording import Misasked, alike, called, keyword, marked, shown, statements
 

@@ -30,7 +30,7 @@ from discreet.sql.owned_rows import (
     Union,
     Windowed,
 )
-from discreet.sql.range import Range, union
+from discreet.sql.value_range import Range, union
 
 FARTHEST = Fraction(10) ** 30  # beyond it nobody sums
 

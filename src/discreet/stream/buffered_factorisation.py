@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.interval import Interval, log, simpler_up
+from discreet.interval_arithmetic import Interval, log, simpler_up
 
 POINT = 40  # bits behind the point of a fade and of a weight
 FINE = 60  # of the entries of a column, where all steps are measured at once

@@ -14,7 +14,7 @@ from discreet.declared.group_key import Key, Type
 from discreet.declared.table import Table
 from discreet.errors import Refusal
 from discreet.exact import spoken
-from discreet.ledger.entry import Plain
+from discreet.ledger.entry_kinds import Plain
 
 _KEYED = (Type.VARCHAR, Type.BIGINT, Type.BOOLEAN, Type.DATE)
 _FARTHEST = 1 << 31  # steps of a grid from zero

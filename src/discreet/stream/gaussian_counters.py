@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from discreet.declared.grid import Integers
 from discreet.errors import Refusal
 from discreet.exact import Number, count, positive, share, spoken
-from discreet.interval import simpler_up, sqrt
+from discreet.interval_arithmetic import simpler_up, sqrt
 from discreet.mechanisms.mechanism import USUAL, Pair, Takes, settle
 from discreet.mechanisms.registry import Plain, registered
 from discreet.noise import SECURE, Entropy, gaussian, gaussians

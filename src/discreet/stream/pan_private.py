@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import Refusal
 from discreet.exact import Number, count, positive, share, spoken
-from discreet.interval import exp
+from discreet.interval_arithmetic import exp
 from discreet.mechanisms.mechanism import USUAL, Pair, Takes, settle
 from discreet.mechanisms.registry import registered
 from discreet.noise import SECURE, Entropy, flips, laplace, permutation
@@ -28,7 +28,7 @@ from discreet.privacy.calibrate import laplace_error
 
 _SMALLEST, _LARGEST = Fraction(1, 10**9), 40  # of ε: the coin has 64 binary digits, and is never a fair one
 _MOST = 1 << 30  # people
-_LOOKS = 64
+_LOOKS = 64  # and so often a memory is blurred, at most: after that an estimate says nothing, in ever more digits
 
 Cells = NDArray[np.uint8]
 Visits = Sequence[Sequence[int]]  # who came in each step
@@ -83,6 +83,11 @@ class Seizable:
         """The price of all looks into the memory that are covered, and of all that is told."""
         return Pure(self.intrusions * self.epsilon_memory + self.answers * self.epsilon_answer)
 
+    def refuse_blurred(self, refreshed: int) -> None:
+        """Where a memory was blurred so often that once more would leave nothing in it."""
+        if refreshed >= _LOOKS:
+            raise Refusal(f"a memory is blurred at most {_LOOKS} times", hint="close it, and open a new one")
+
     def places(self, people: Sequence[int]) -> NDArray[np.int64]:
         """People by their numbers, refused if one was not declared."""
         there = np.asarray(people, dtype=np.int64)
@@ -126,6 +131,7 @@ class PanPrivateDistinct(Seizable):
 
     def refresh(self, memory: Memory, rng: Entropy = SECURE) -> Memory:
         """The memory blurred anew: right after a look that was noticed."""
+        self.refuse_blurred(memory.refreshed)
         turned = flips(self.lie, self.size, rng=rng).astype(np.uint8)
         return Memory(memory.cells ^ turned, memory.refreshed + 1)
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from discreet.errors import Refusal
 from discreet.exact import Number, count, share
-from discreet.interval import exp
+from discreet.interval_arithmetic import exp
 from discreet.mechanisms.integer_noise import LaplaceVector
 from discreet.mechanisms.mechanism import USUAL, Pair, settle
 from discreet.mechanisms.noise_sums import bar
@@ -83,6 +83,7 @@ class PanPrivateVisits(Seizable):
 
     def refresh(self, memory: Memory, rng: Entropy = SECURE) -> Memory:
         """The memory blurred anew: right after a look that was noticed."""
+        self.refuse_blurred(memory.refreshed)
         return Memory(self._moved(memory.cells, self._thrown(rng)), memory.refreshed + 1)
 
     def _moved(self, cells: Cells, further: np.ndarray[tuple[int, ...], np.dtype[np.integer]]) -> Cells:

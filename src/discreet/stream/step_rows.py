@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.noise import Entropy
-from discreet.noise.entropy import permutation
+from discreet.noise.secure_random import permutation
 
 Whole = NDArray[np.int64]
 

@@ -16,5 +16,5 @@ from discreet.survey.task import drafted as drafted
 from discreet.survey.task import fresh_ids as fresh_ids
 from discreet.survey.task import packed as packed
 from discreet.survey.task import read_task as read_task
-from discreet.transport.http_client import Courier as Courier
-from discreet.transport.task import UploadReceipt as UploadReceipt
+from discreet.transport.device_client import Courier as Courier
+from discreet.transport.signed_task import UploadReceipt as UploadReceipt

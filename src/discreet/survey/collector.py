@@ -14,14 +14,14 @@ from typing import Any, TypeVar
 from discreet.errors import Refusal
 from discreet.exact import count
 from discreet.noise import SECURE, Entropy
+from discreet.survey.collector_store import Store, counted, held, pruned
 from discreet.survey.intake import Intake, Row, Seen, Sent, add, hashed, tallied, together
 from discreet.survey.results import Results, read_results, results
 from discreet.survey.shuffle import Shuffler, mixed, too_few
-from discreet.survey.store import Store, counted, held, pruned
 from discreet.survey.task import HEAD, ID, LARGEST_MOST, Batch, Task, addressed, read_task, unpacked
 from discreet.transport.private_file import ALONE
+from discreet.transport.signed_task import KINDS, OVERSIZE, Uninvited, Unknown, UploadReceipt, written
 from discreet.transport.signing_keys import Handover, Keyring
-from discreet.transport.task import KINDS, OVERSIZE, Uninvited, Unknown, UploadReceipt, written
 
 T = TypeVar("T")
 FILE, KEY = "surveys.db", "surveys.key"

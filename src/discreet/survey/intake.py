@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from discreet.errors import Refusal
 from discreet.local.local_mechanism import Reports, Tally
 from discreet.noise import Entropy
+from discreet.survey.collector_store import counted, held, mingle
 from discreet.survey.shuffle import Shuffler
-from discreet.survey.store import counted, held, mingle
 from discreet.survey.task import ID, IDS, Batch, Ids, Task
-from discreet.transport.task import UNINVITED, Uninvited, UploadReceipt
+from discreet.transport.signed_task import UNINVITED, Uninvited, UploadReceipt
 
 _Keys = NDArray[np.uint64]
 

@@ -22,8 +22,8 @@ from discreet.privacy import Pure
 from discreet.survey import device_memory
 from discreet.survey.device_memory import Gauge
 from discreet.survey.task import Task, fresh_ids, packed, read_task
+from discreet.transport.signed_task import UploadReceipt
 from discreet.transport.signing_keys import Handover, follows
-from discreet.transport.task import UploadReceipt
 
 
 class Carrier(Protocol):

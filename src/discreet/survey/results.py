@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from discreet.errors import Refusal
 from discreet.exact import shown
-from discreet.ledger.entry import Plain, canonical
+from discreet.ledger.entry_kinds import Plain, canonical
 from discreet.ledger.signed_head import genuine, public_part, strict_json
 from discreet.local.frequencies import Frequencies, Reals
 from discreet.local.frequency_oracle import Oracle
@@ -25,9 +25,9 @@ from discreet.local.sketch import Sketch
 from discreet.mechanisms import rebuilt
 from discreet.survey.shuffle import Shuffler
 from discreet.survey.task import Task
-from discreet.transport.http_client import Courier
+from discreet.transport.device_client import Courier
+from discreet.transport.signed_task import signed_bytes
 from discreet.transport.signing_keys import Handover, follows
-from discreet.transport.task import signed_bytes
 
 FORMAT = "discreet-results-2"
 FIRST = "discreet-results-1"  # says nothing of dishonest reports, and error bars of means are of an earlier kind

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import Refusal
 from discreet.exact import shown
-from discreet.ledger.entry import Plain, canonical
+from discreet.ledger.entry_kinds import Plain, canonical
 from discreet.local.heavy_hitters import HeavyHitters
 from discreet.local.local_mechanism import Reporter, Reports
 from discreet.local.mean import MeanReporter
@@ -30,7 +30,7 @@ from discreet.local.sketch import Sketch
 from discreet.local.vector_mean import VectorMean
 from discreet.mechanisms import described, rebuilt
 from discreet.noise import SECURE, Entropy
-from discreet.transport.task import SignedTask, numbered
+from discreet.transport.signed_task import SignedTask, numbered
 
 FORMAT = "discreet-task-1"
 _MOST_LABELS, _LONGEST_LABEL, _LONGEST_QUESTION = 4096, 200, 2000

@@ -3,10 +3,10 @@
 Tasks that are signed, keys that hand over to one another, receipts, and a courier that carries them over HTTP.
 """
 
-from discreet.transport.http_client import Courier as Courier
-from discreet.transport.http_client import Unreached as Unreached
+from discreet.transport.device_client import Courier as Courier
+from discreet.transport.device_client import Unreached as Unreached
+from discreet.transport.signed_task import Uninvited as Uninvited
+from discreet.transport.signed_task import Unknown as Unknown
+from discreet.transport.signed_task import UploadReceipt as UploadReceipt
 from discreet.transport.signing_keys import Handover as Handover
 from discreet.transport.signing_keys import Keyring as Keyring
-from discreet.transport.task import Uninvited as Uninvited
-from discreet.transport.task import Unknown as Unknown
-from discreet.transport.task import UploadReceipt as UploadReceipt

@@ -14,9 +14,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from discreet import durable
 from discreet.errors import Refusal
 from discreet.exact import shown
-from discreet.ledger.entry import Plain
+from discreet.ledger.entry_kinds import Plain
 from discreet.ledger.signed_head import genuine, is_hex, public_part, signing_key, strict_json
-from discreet.transport.task import signed_bytes
+from discreet.transport.signed_task import signed_bytes
 
 FORMAT = "discreet-key-1"
 

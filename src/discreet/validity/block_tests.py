@@ -20,7 +20,7 @@ from discreet.mechanisms.mechanism import settle
 from discreet.mechanisms.private_rows import Relation
 from discreet.mechanisms.registry import registered
 from discreet.noise import SECURE, Entropy, belows
-from discreet.noise.entropy import words
+from discreet.noise.secure_random import words
 from discreet.privacy import AddRemove, Neighbours, Replace
 from discreet.validity.private_tests import OfPeople, TestResult, numbers_of
 

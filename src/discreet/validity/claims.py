@@ -9,7 +9,7 @@ from math import comb
 from typing import TypeAlias
 
 from discreet.exact import ONE, ZERO, Number, share
-from discreet.interval import log, pi, simpler_up
+from discreet.interval_arithmetic import log, pi, simpler_up
 from discreet.mechanisms.online_weights import Answered
 from discreet.privacy import Guarantee, Pure
 from discreet.validity.adaptive_counts import AdaptiveCounts, PopulationCount

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from discreet.exact import ONE, ZERO, Number, count, nonnegative, positive, probability, share
-from discreet.interval import Interval, exp, log, simpler_down, simpler_up
+from discreet.interval_arithmetic import Interval, exp, log, simpler_down, simpler_up
 from discreet.mechanisms.mechanism import settle
 from discreet.privacy import Guarantee, Replace, convert, winning
 from discreet.privacy.loss import Approximate, Pure

@@ -10,8 +10,8 @@ from math import exp, log, log1p, sqrt
 from scipy import optimize
 
 from discreet.exact import ONE, Number, count, share
-from discreet.interval import Interval, simpler_up
-from discreet.interval import log as exactly_log
+from discreet.interval_arithmetic import Interval, simpler_up
+from discreet.interval_arithmetic import log as exactly_log
 from discreet.privacy import Concentrated, Guarantee, Replace
 from discreet.validity.generalisation import Accuracy, Slack, published, quarter, transferred
 

@@ -18,7 +18,7 @@ from discreet.mechanisms import Takes
 from discreet.mechanisms.mechanism import USUAL
 from discreet.mechanisms.private_rows import Relation
 from discreet.noise import Entropy
-from discreet.noise.entropy import words
+from discreet.noise.secure_random import words
 from discreet.privacy import Approximate, Neighbours, Pure, Replace
 
 _ROWS = 1 << 16  # that are held at once

@@ -15,7 +15,7 @@ from server.served import Server, served
 import discreet as dp
 from discreet.client import Connection, Home
 from discreet.desk import HOME, Desk, PaidRelease
-from discreet.desk.releases import Offered
+from discreet.desk.release_store import Offered
 from discreet.errors import OverBudget, Refusal
 from discreet.privacy import Approximate
 from discreet.release.folder import checked, digest

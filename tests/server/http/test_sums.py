@@ -26,7 +26,7 @@ from discreet.aggregate.sum_plan import SumPlan
 from discreet.aggregate.sum_task import SumTask
 from discreet.errors import Refusal
 from discreet.survey.task import LARGEST
-from discreet.transport.http_client import Unreached
+from discreet.transport.device_client import Unreached
 
 PLAN = SumPlan("Power in Mill Lane", 50, Fraction(1, 8), epochs=3, patience=3_600)
 BINARY = {"Content-Type": "application/octet-stream"}

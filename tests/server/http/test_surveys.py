@@ -31,8 +31,8 @@ from discreet.survey.collector import Collector
 from discreet.survey.respondent import Respondent
 from discreet.survey.results import fetched
 from discreet.survey.task import LARGEST, Task, drafted, fresh_ids, packed, read_task
-from discreet.transport.http_client import Courier, Unreached
-from discreet.transport.task import UploadReceipt, written
+from discreet.transport.device_client import Courier, Unreached
+from discreet.transport.signed_task import UploadReceipt, written
 
 BINARY = {"Content-Type": "application/octet-stream"}
 NONE = UploadReceipt().told

@@ -17,7 +17,7 @@ from discreet.server.fair_share import Pool
 from discreet.server.http import surveys
 from discreet.server.http.surveys import Inbox
 from discreet.survey.intake import Sent
-from discreet.transport.task import Uninvited, UploadReceipt
+from discreet.transport.signed_task import Uninvited, UploadReceipt
 
 
 @pytest.fixture

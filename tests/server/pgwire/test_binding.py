@@ -17,7 +17,7 @@ from discreet.server.pgwire import types
 from discreet.server.pgwire.binding import bound, count, literal
 from discreet.server.pgwire.lexer import words
 from discreet.server.pgwire.parameter_types import inferred
-from discreet.server.pgwire.statements import Query
+from discreet.server.pgwire.statement_kinds import Query
 from discreet.sql.parse import parsed
 
 TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])) | st.text("'\\\"$;-/*E1 ")

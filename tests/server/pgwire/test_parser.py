@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from discreet.server.errors import WireError
 from discreet.server.pgwire import settings as known
-from discreet.server.pgwire import statements as c
+from discreet.server.pgwire import statement_kinds as c
 from discreet.server.pgwire.lexer import words
 from discreet.server.pgwire.parser import parsed
-from discreet.server.pgwire.questions import empty, labels, renamed, unqualified
+from discreet.server.pgwire.question_to_desk import empty, labels, renamed, unqualified
 from discreet.server.pgwire.session_state import Transaction
 from discreet.server.pgwire.settings import SettingCall, Settings, calls, milliseconds, started
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from discreet.curator import Answer
-from discreet.server.pgwire.questions import bars_told
+from discreet.server.pgwire.question_to_desk import bars_told
 
 
 def answer(rows: list[tuple[object, ...]], spans: list[tuple[tuple[float, float] | None, ...]]) -> Answer:

@@ -14,7 +14,7 @@ from server.pgwire.door import Door
 from server.pgwire.raw import Raw, bind, describe, errors, execute, kinds, opening, parse, query, rows
 
 from discreet.server.pgwire.session import copied
-from discreet.server.pgwire.statements import Copy, Query
+from discreet.server.pgwire.statement_kinds import Copy, Query
 from discreet.server.pgwire.types import TEXT, field
 
 COUNT = "SELECT count(*) AS n FROM visits"

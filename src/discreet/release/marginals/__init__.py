@@ -12,7 +12,7 @@
 What they release, `Marginals`, answers every sub-table, and its tables agree exactly on the columns they share.
 """
 
-from discreet.release.marginals.mechanisms import FourierMarginals as FourierMarginals
-from discreet.release.marginals.mechanisms import ResidualMarginals as ResidualMarginals
 from discreet.release.marginals.multiplicative_weights import WeightedMarginals as WeightedMarginals
 from discreet.release.marginals.released import Marginals as Marginals
+from discreet.release.marginals.residual_and_fourier import FourierMarginals as FourierMarginals
+from discreet.release.marginals.residual_and_fourier import ResidualMarginals as ResidualMarginals

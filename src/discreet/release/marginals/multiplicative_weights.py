@@ -24,9 +24,9 @@ from discreet.privacy import AddRemove, Neighbours, Pure
 from discreet.privacy.calibrate import laplace_error
 from discreet.release.marginals import consistency
 from discreet.release.marginals.domain import Axes, Domain, Workload, closure, maximal
-from discreet.release.marginals.mechanisms import Tables, added_or_removed, neighbours_of
 from discreet.release.marginals.plan import Counts, Integers, Reals
 from discreet.release.marginals.released import BITS, Marginals
+from discreet.release.marginals.residual_and_fourier import Tables, added_or_removed, neighbours_of
 from discreet.release.noisy_cells import Measured, Names, noisy, released
 
 LARGEST = 1 << 20  # combinations of keys: each has a weight, which every step goes over

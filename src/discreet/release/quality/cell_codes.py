@@ -12,7 +12,7 @@ from discreet.declared.group_key import Type, since_1970
 from discreet.errors import Refusal
 from discreet.exact import shown
 from discreet.release.axis import KeyAxis, NumberAxis, Side
-from discreet.release.tree import Whole
+from discreet.release.interval_tree import Whole
 
 
 def coded(sides: Sequence[Side], records: pa.Table) -> Whole:

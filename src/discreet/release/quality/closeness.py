@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.release.axis import KeyAxis, Side
-from discreet.release.tree import Reals, Whole
+from discreet.release.interval_tree import Reals, Whole
 
 MOST_TABLES = 400  # of triples that are compared: of more, so many spread evenly over all
 MOST_LEARNED = 60_000  # rows that a model learns from: more change no digit that is shown

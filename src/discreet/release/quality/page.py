@@ -14,9 +14,9 @@ from discreet.pictures.charts import Ruler
 from discreet.pictures.compared import Shares, compared, square
 from discreet.pictures.svg import safe
 from discreet.release.axis import KeyAxis, Side
+from discreet.release.interval_tree import Reals
 from discreet.release.page import document, gallery
 from discreet.release.quality.report import Comparison, QualityReport
-from discreet.release.tree import Reals
 
 BANNER = (
     "This report was computed from the records themselves, without noise and without a price. It is as secret as they "

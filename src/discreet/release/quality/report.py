@@ -12,6 +12,7 @@ from discreet.errors import Refusal
 from discreet.exact import shown
 from discreet.noise import SECURE, Entropy, belows, permutation
 from discreet.release.axis import KeyAxis, Side
+from discreet.release.interval_tree import Reals, Whole
 from discreet.release.quality.cell_codes import coded
 from discreet.release.quality.closeness import (
     Learned,
@@ -24,7 +25,6 @@ from discreet.release.quality.closeness import (
     told_apart,
 )
 from discreet.release.release import Release
-from discreet.release.tree import Reals, Whole
 
 _FEW = 12  # values of a column that is predicted if nobody says which
 

@@ -12,9 +12,9 @@
 `IndependentSynthesis` columns alone, and `DirectSynthesis` everything, where that is little.
 """
 
+from discreet.release.synthetic.coded_records import Records as Records
 from discreet.release.synthetic.mechanisms import CliqueTreeSynthesis as CliqueTreeSynthesis
 from discreet.release.synthetic.mechanisms import DirectSynthesis as DirectSynthesis
 from discreet.release.synthetic.mechanisms import IndependentSynthesis as IndependentSynthesis
 from discreet.release.synthetic.mechanisms import SpanningTreeSynthesis as SpanningTreeSynthesis
-from discreet.release.synthetic.records import Records as Records
 from discreet.release.synthetic.synthesis_result import Synthesis as Synthesis

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.noise import Entropy
+from discreet.release.interval_tree import Reals, Whole
 from discreet.release.marginals.domain import Axes, Domain
 from discreet.release.synthetic.fit import NoisyTable
 from discreet.release.synthetic.sampling import uniform
-from discreet.release.tree import Reals, Whole
 
 _SEEN = 3.0  # standard deviations of the noise
 _LEAST = 1e-9  # of a count, so that no merged cell is empty

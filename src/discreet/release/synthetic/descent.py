@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from discreet.release.tree import Reals
+from discreet.release.interval_tree import Reals
 
 Smooth = Callable[[Reals], tuple[float, Reals]]  # a function with its gradient
 Heard = Callable[[float], None]  # hears how much is done, from 0 to 1

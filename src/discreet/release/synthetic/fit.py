@@ -15,14 +15,14 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.release.interval_tree import Reals, Whole
 from discreet.release.marginals.domain import Axes, Domain
 from discreet.release.synthetic.descent import Heard, descended, unheard
 from discreet.release.synthetic.junction_tree import JunctionTree
 from discreet.release.synthetic.model import Calibration, GraphicalModel
 from discreet.release.synthetic.sums import SumPlan
-from discreet.release.tree import Reals, Whole
 
-_EVEN = 1.0  # λ in units of 1/σ, of the most exact table: what is fitted may be |θ| deviations of its noise off
+EVEN = 1.0  # λ in units of 1/σ, of the most exact table: what is fitted may be |θ| deviations of its noise off
 _STEPS = 600
 _STILL = 0.1  # of the gradient, where a cell with n records counts √n: nothing moves any more
 
@@ -52,12 +52,14 @@ def fitted(  # noqa: PLR0913  # what nothing is known of may be left out
     heard: Heard = unheard,
     *,
     possible: Mapping[Axes, NDArray[np.bool_]] = MappingProxyType({}),
+    even: float = EVEN,
 ) -> GraphicalModel:
     """The model that minimises the dual, or what is near it after `_STEPS` steps. `heard` is told how many of them.
 
-    What is not `possible` in a table of some columns of a clique has probability zero.
+    What is not `possible` in a table of some columns of a clique has probability zero. The less `even`, the nearer to
+    the noisy tables.
     """
-    dual = _Dual(domain, tree, tables, total, possible)
+    dual = _Dual(domain, tree, tables, total, possible, even=even)
     found = descended(dual, np.zeros(dual.size), _STEPS, _STILL, heard)
     return GraphicalModel(domain, tree, tuple(dual.beliefs(found)))
 
@@ -73,13 +75,15 @@ def holder(tree: JunctionTree, axes: Axes, domain: Domain) -> int:
 class _Dual:
     """The dual and its gradient, by θ times the root of about what the second derivative is."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # what nothing is known of may be left out
         self,
         domain: Domain,
         tree: JunctionTree,
         tables: Sequence[NoisyTable],
         total: float,
         possible: Mapping[Axes, NDArray[np.bool_]] = MappingProxyType({}),
+        *,
+        even: float = EVEN,
     ) -> None:
         self._calibration, self._total = Calibration(domain, tree), total
         wanted: list[set[Axes]] = [set() for _ in tree.cliques]
@@ -99,7 +103,7 @@ class _Dual:
             self._barred[place] = self._barred.get(place, np.zeros(())) + np.where(spread, 0.0, -np.inf)
         self._counts = np.concatenate([table.counts.ravel() for table in tables]).astype(np.float64)
         variances = np.concatenate([table.variances.ravel() for table in tables])
-        self._pull = _EVEN * variances / variances.min() ** 0.5
+        self._pull = even * variances / variances.min() ** 0.5
         self._scale = 1 / np.sqrt(np.maximum(self._counts, 0) + self._pull + 1)
 
     def _potentials(self, scaled: Reals) -> list[Reals]:

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from discreet.errors import Refusal
 from discreet.exact import count, shown
+from discreet.release.interval_tree import Reals, Whole
 from discreet.release.marginals.domain import Axes, Domain
 from discreet.release.synthetic.compression import Compression
-from discreet.release.tree import Reals, Whole
 
 Rule = tuple[tuple[int, tuple[int, ...]], ...]  # columns, each with some of its cells: no record is in one of each
 Allowed = NDArray[np.bool_]

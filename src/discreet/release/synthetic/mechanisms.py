@@ -19,23 +19,23 @@ import numpy as np
 from discreet.errors import Refusal
 from discreet.exact import Number, count, positive, share, shown
 from discreet.mechanisms.mechanism import USUAL, Pair, Takes, settle
-from discreet.mechanisms.stages import UNSEALED, Stages
+from discreet.mechanisms.sealed_stages import UNSEALED, Stages
 from discreet.noise import SECURE, Entropy
 from discreet.noise.vector import LARGEST, SMALLEST
 from discreet.privacy import AddRemove, Concentrated, Neighbours
+from discreet.release.interval_tree import Reals, Whole
 from discreet.release.marginals.domain import Axes, Domain
-from discreet.release.marginals.mechanisms import added_or_removed
 from discreet.release.marginals.plan import exactly
+from discreet.release.marginals.residual_and_fourier import added_or_removed
 from discreet.release.noisy_cells import Measured, Names, released
+from discreet.release.synthetic.coded_records import Records
 from discreet.release.synthetic.compression import Compression
-from discreet.release.synthetic.fit import NoisyTable, total_of
+from discreet.release.synthetic.fit import EVEN, NoisyTable, total_of
 from discreet.release.synthetic.impossible import Impossible, Rule
 from discreet.release.synthetic.junction_tree import JunctionTree
 from discreet.release.synthetic.noisy_measurements import Measuring
-from discreet.release.synthetic.records import Records
 from discreet.release.synthetic.structure import as_if_independent, by_chance, clique_tree, pairs_of, spanning_tree
 from discreet.release.synthetic.synthesis_result import MOST_MODEL, MOST_ROWS, Synthesis
-from discreet.release.tree import Reals, Whole
 
 MOST_COLUMNS = 128
 _MANY = 1 << 32  # parts of ρ, at most so small
@@ -51,6 +51,7 @@ class _Synthesiser(ABC):
 
     takes: ClassVar[Takes] = Takes.COUNTS
     about: ClassVar[str] = "any count"
+    even: ClassVar[float] = EVEN  # how far its fit is pulled towards an even model
 
     columns: tuple[str, ...]
     sizes: tuple[int, ...]
@@ -147,7 +148,7 @@ class _Synthesiser(ABC):
         measuring = Measuring(self.domain, given, self.most, self.rho, rng, stages)
         merging, tables = self.measured(measuring)
         never = Impossible(self.domain, self.never)
-        return Synthesis.of(merging, tables, self.rows, rng=rng, heard=stages.hear, never=never)
+        return Synthesis.of(merging, tables, self.rows, rng=rng, heard=stages.hear, never=never, even=self.even)
 
     @abstractmethod
     def measured(self, measuring: Measuring) -> tuple[Compression, list[NoisyTable]]:
@@ -155,8 +156,7 @@ class _Synthesiser(ABC):
 
     def _groups(self, total: float) -> int:
         """How many groups of cells along a line are left, where there seem to be so many records."""
-        deviation = self._deviation()
-        return _groups_of(total, deviation) if deviation else max(self.sizes)
+        return _groups_of(total, deviation) if (deviation := self._deviation()) else max(self.sizes)
 
     def _deviation(self) -> float:
         """About that of the noise in a cell of a pair."""
@@ -178,11 +178,9 @@ class _Synthesiser(ABC):
 
     def _alone(self, measuring: Measuring, part: Fraction) -> tuple[Compression, list[NoisyTable]]:
         """The table of each column alone, at equal shares of a part of ρ, and the cells to be merged."""
-        many = len(self.sizes)
-        singles = [measuring.table((i,), part * self.rho / many) for i in range(many)]
+        singles = [measuring.table((i,), part * self.rho / len(self.sizes)) for i in range(len(self.sizes))]
         groups = self._groups(total_of(singles))
-        merging = Compression.of(self.domain, singles, self.along, groups, self.quantiles)
-        measuring.merging = merging
+        measuring.merging = merging = Compression.of(self.domain, singles, self.along, groups, self.quantiles)
         return merging, [merging.merged_table(table) for table in singles]
 
 
@@ -293,6 +291,8 @@ class SpanningTreeSynthesis(_Synthesiser):
     Source: McKenna, Miklau & Sheldon 2021 (MST); McKenna, Sheldon & Miklau 2019 for the model; bounded range of the
         exponential mechanism: Cesar & Rogers 2021.
     """
+
+    even: ClassVar[float] = 0.2  # chosen on public sets
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from discreet.errors import Refusal
+from discreet.release.interval_tree import Reals
 from discreet.release.marginals.domain import Axes, Domain
 from discreet.release.synthetic.junction_tree import JunctionTree
 from discreet.release.synthetic.sums import greatest, summed
-from discreet.release.tree import Reals
 
 MOST_CELLS = 1 << 24  # of a table that is read off a model
 

@@ -16,15 +16,15 @@ import numpy as np
 from discreet.declared.grid import whole
 from discreet.errors import Refusal
 from discreet.exact import count
-from discreet.interval import simpler_down, sqrt
+from discreet.interval_arithmetic import simpler_down, sqrt
 from discreet.mechanisms.registry import Plain
-from discreet.mechanisms.stages import UNSEALED, Stages
+from discreet.mechanisms.sealed_stages import UNSEALED, Stages
 from discreet.noise import Entropy, exponential, gaussians
+from discreet.release.interval_tree import Reals, Whole
 from discreet.release.marginals.domain import Axes, Domain
 from discreet.release.synthetic.array_json import packed, unpacked
 from discreet.release.synthetic.compression import Compression
 from discreet.release.synthetic.fit import NoisyTable
-from discreet.release.tree import Reals, Whole
 
 MEASURED = 0.4  # of the work of a synthesis; the rest is fitting and drawing
 _LARGEST = 1 << 58  # of a table's counts together: they, and two such sums beside noise, stay in 64 bits

@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from discreet.noise import Entropy, belows, permutation
+from discreet.release.interval_tree import Reals, Whole
 from discreet.release.synthetic.model import GraphicalModel
-from discreet.release.tree import Reals, Whole
 
 
 def sampled(model: GraphicalModel, rows: int, rng: Entropy) -> Whole:

@@ -9,10 +9,10 @@ from itertools import combinations
 
 import numpy as np
 
+from discreet.release.interval_tree import Reals
 from discreet.release.marginals.domain import Axes, Domain
 from discreet.release.synthetic.junction_tree import JunctionTree, eliminated, linked
 from discreet.release.synthetic.noisy_measurements import Measuring
-from discreet.release.tree import Reals
 
 
 def pairs_of(domain: Domain) -> list[Axes]:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from discreet.release.interval_tree import Reals
 from discreet.release.marginals.domain import Axes, Domain
-from discreet.release.tree import Reals
 
 _LONG, _MANY = 32, 16  # numbers side by side, and cells of an axis, from which on numpy's own way is quicker
 

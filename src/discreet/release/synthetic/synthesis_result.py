@@ -14,17 +14,17 @@ from discreet.errors import Refusal
 from discreet.exact import count, shown
 from discreet.noise import Entropy
 from discreet.release.estimate import Estimate, error_bar
+from discreet.release.interval_tree import Reals, Whole
 from discreet.release.marginals.domain import Axes, Domain
 from discreet.release.synthetic.array_json import packed, unpacked
 from discreet.release.synthetic.compression import Compression
 from discreet.release.synthetic.descent import Heard, unheard
-from discreet.release.synthetic.fit import NoisyTable, fitted, total_of
+from discreet.release.synthetic.fit import EVEN, NoisyTable, fitted, total_of
 from discreet.release.synthetic.impossible import Impossible
 from discreet.release.synthetic.junction_tree import JunctionTree
 from discreet.release.synthetic.model import GraphicalModel
 from discreet.release.synthetic.noisy_measurements import MEASURED
 from discreet.release.synthetic.sampling import sampled
-from discreet.release.tree import Reals, Whole
 
 MOST_ROWS = 1 << 20  # that are written out: of a model anybody draws more
 MOST_MODEL = 1 << 22  # cells of a model
@@ -56,16 +56,24 @@ class Synthesis:
         rng: Entropy,
         heard: Heard = unheard,
         never: Impossible | None = None,
+        even: float = EVEN,
     ) -> Synthesis:
         """The model that fits tables, and so many rows of it; for 0 as many as there seem to be records.
 
-        `heard` is told how far that is. `never` says what no row can be.
+        `heard` is told how far that is. `never` says what no row can be, and `even` how
+        far towards an even model the noisy tables may be left (docs/proofs/synthetic.md, "The fit").
         """
         total, impossible = total_of(tables), never or Impossible(merging.original)
         tree, possible = _tree(merging, [table.axes for table in tables], impossible)
         share = 0.9 - MEASURED  # of the work; then rows are drawn
         model = fitted(
-            merging.domain, tree, tables, total, lambda done: heard(MEASURED + share * done), possible=possible
+            merging.domain,
+            tree,
+            tables,
+            total,
+            lambda done: heard(MEASURED + share * done),
+            possible=possible,
+            even=even,
         )
         many = rows or min(round(total), MOST_ROWS)
         drawn = _possible_rows(model, merging, many, rng, never=impossible)

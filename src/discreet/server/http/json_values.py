@@ -18,7 +18,7 @@ from discreet.declared.column import Column, ends
 from discreet.declared.table import Table
 from discreet.errors import Refusal
 from discreet.ledger import Head, read_head
-from discreet.ledger.entry import BudgetLoss, write_loss, write_neighbours
+from discreet.ledger.entry_kinds import BudgetLoss, write_loss, write_neighbours
 from discreet.ledger.home_ledger import Standing
 from discreet.lru_cache import LruCache
 from discreet.privacy import Budget

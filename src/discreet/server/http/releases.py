@@ -9,7 +9,7 @@ from fastapi import APIRouter, Path, Request, Response
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from discreet.desk import PaidRelease, ReleaseOrder
-from discreet.desk.releases import Offered, called, offered
+from discreet.desk.release_store import Offered, called, offered
 from discreet.errors import DiscreetError
 from discreet.release import Wish, kinds
 from discreet.release.folder import CERTIFICATE

@@ -24,7 +24,7 @@ from discreet.server.http import schemas
 from discreet.server.http.routes import behind
 from discreet.server.http.surveys import Count, KeysJson, SurveyIntake, bearer, whence
 from discreet.survey.task import LARGEST
-from discreet.transport.task import Uninvited, Unknown
+from discreet.transport.signed_task import Uninvited, Unknown
 
 T = TypeVar("T")
 P = ParamSpec("P")

@@ -29,8 +29,8 @@ from discreet.server.errors import missing
 from discreet.server.http.surveys import Door
 from discreet.survey.collector import Collector, TaskStanding
 from discreet.survey.task import Task
+from discreet.transport.signed_task import Unknown, moment
 from discreet.transport.signing_keys import Handover
-from discreet.transport.task import Unknown, moment
 
 MOST = 50  # answers on a page
 _STEEPEST = 20  # ε up to which a page adds up e^ε

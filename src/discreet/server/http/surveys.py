@@ -37,7 +37,7 @@ from discreet.server.limits import Buckets, HttpLimits
 from discreet.survey.collector import Collector
 from discreet.survey.intake import Sent
 from discreet.survey.task import HEAD, LARGEST
-from discreet.transport.task import Uninvited, Unknown, UploadReceipt
+from discreet.transport.signed_task import Uninvited, Unknown, UploadReceipt
 
 MOST = 1024  # uploads that wait
 _TOGETHER = 1 << 22  # bytes of uploads in one transaction, unless a single one has more

@@ -7,6 +7,6 @@ questions go to the desk in a thread, with their parameters as literals (`questi
 written as the client wants it (`types`).
 """
 
-from discreet.server.pgwire.questions import CatalogueSource as CatalogueSource
+from discreet.server.pgwire.question_to_desk import CatalogueSource as CatalogueSource
 from discreet.server.pgwire.server import PostgresServer as PostgresServer
 from discreet.server.pgwire.server import serve as serve

@@ -19,7 +19,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from discreet.server.errors import BAD_INPUT, SYNTAX, UNSUPPORTED, WireError
 from discreet.server.pgwire.frames import MOST_PARAMETERS
 from discreet.server.pgwire.lexer import Word, words
-from discreet.server.pgwire.statements import Query
+from discreet.server.pgwire.statement_kinds import Query
 from discreet.server.pgwire.types import ARRAYS, DATE, KINDS, TEXTS, TIMESTAMP, Value
 
 LONGEST = 200_000  # characters of a question with its parameters

@@ -14,11 +14,11 @@ from discreet.exact import shown
 from discreet.server.errors import CANCELLED, SYNTAX, UNSUPPORTED, WireError, wire_error
 from discreet.server.fair_share import Pool
 from discreet.server.journal import EXPLAIN, QUESTION, Journal, QuestionNote, outcome_of
-from discreet.server.pgwire import statements
+from discreet.server.pgwire import statement_kinds
 from discreet.server.pgwire.binding import bound
 from discreet.server.pgwire.frames import TEXT as TEXT_FORMAT
 from discreet.server.pgwire.frames import WireField
-from discreet.server.pgwire.questions import Questions
+from discreet.server.pgwire.question_to_desk import Questions
 from discreet.server.pgwire.session_state import IDLE, DescribedColumns, Outcome, Portal, Portals, Prepared, Transaction
 from discreet.server.pgwire.settings import FUNCTIONS, SettingCall, Settings, called, calls
 from discreet.server.pgwire.types import TEXT, Value, field, read
@@ -98,7 +98,7 @@ class Execution:
 
     # before a statement runs -----------------------------------------------------------------------------------------
 
-    async def parameters(self, statement: statements.Statement, given: Sequence[int]) -> tuple[int, ...]:
+    async def parameters(self, statement: statement_kinds.Statement, given: Sequence[int]) -> tuple[int, ...]:
         """The types of a statement's parameters."""
         self._check(statement)
         question = _question(statement)
@@ -112,23 +112,23 @@ class Execution:
         if statement is not None:
             self._check(statement)
         match statement:
-            case statements.Query():
+            case statement_kinds.Query():
                 return await self._columns(statement, prepared, portal)
-            case statements.Fetch():
+            case statement_kinds.Fetch():
                 cursor = self.portals.portal(statement.name)
                 return await self.fields(cursor.prepared, cursor)
-            case statements.Execute():
+            case statement_kinds.Execute():
                 question, kept, values = self._kept(statement)
                 return await self._columns(question, kept, Portal(kept, values))
-            case statements.Explain():
+            case statement_kinds.Explain():
                 return _PLAN
-            case statements.Show():
+            case statement_kinds.Show():
                 return _SETTINGS if statement.name is None else (field(statement.name, TEXT),)
             case _:
                 return None
 
     async def _columns(
-        self, question: statements.Query, prepared: Prepared, portal: Portal | None
+        self, question: statement_kinds.Query, prepared: Prepared, portal: Portal | None
     ) -> tuple[WireField, ...] | None:
         settings, oids = self.settings, prepared.oids
         if portal is None:
@@ -147,40 +147,40 @@ class Execution:
         prepared.seen = None if portal.values else DescribedColumns(settings, fields)
         return fields
 
-    def _check(self, statement: statements.Statement) -> None:
-        if not (isinstance(statement, statements.Transact) and statement.step in _ENDING):
+    def _check(self, statement: statement_kinds.Statement) -> None:
+        if not (isinstance(statement, statement_kinds.Transact) and statement.step in _ENDING):
             self.transaction.check()
 
     # running ---------------------------------------------------------------------------------------------------------
 
     async def run(  # noqa: PLR0911  # one for each kind
-        self, statement: statements.Statement, values: Sequence[Value] = (), oids: Sequence[int] = ()
+        self, statement: statement_kinds.Statement, values: Sequence[Value] = (), oids: Sequence[int] = ()
     ) -> Outcome:
         """Run a statement."""
         self._check(statement)
         settings = self.settings
         match statement:
-            case statements.Query():
+            case statement_kinds.Query():
                 return await self._answered(statement, values, oids)
-            case statements.Prepare():
+            case statement_kinds.Prepare():
                 return await self._prepare(statement)
-            case statements.Execute():
+            case statement_kinds.Execute():
                 return await self._executed(statement)
-            case statements.Explain(statements.Execute() as asked):
+            case statement_kinds.Explain(statement_kinds.Execute() as asked):
                 return await self._executed(asked, explained=True)
-            case statements.Explain(statements.Query() as question):
+            case statement_kinds.Explain(statement_kinds.Query() as question):
                 return await self._noted(EXPLAIN, lambda _: self._questions.explained(question, settings, values, oids))
-            case statements.Copy(question):
+            case statement_kinds.Copy(question):
                 outcome = await self._answered(question, values, oids)
                 return replace(outcome, tag="COPY", copy=statement)
-            case statements.Declare():
+            case statement_kinds.Declare():
                 return self._declare(statement, values, oids)
-            case statements.Fetch():
+            case statement_kinds.Fetch():
                 return await self._fetch(statement)
             case _:
                 return self._changed(statement)
 
-    async def _answered(self, question: statements.Query, values: Sequence[Value], oids: Sequence[int]) -> Outcome:
+    async def _answered(self, question: statement_kinds.Query, values: Sequence[Value], oids: Sequence[int]) -> Outcome:
         settings = self.settings
         setting_calls = _calls(question, values, oids)
 
@@ -197,13 +197,13 @@ class Execution:
         self.transaction = self.transaction.under(settings)
         return Outcome("SELECT", _called_fields(setting_calls), [row])
 
-    async def _prepare(self, asked: statements.Prepare) -> Outcome:
+    async def _prepare(self, asked: statement_kinds.Prepare) -> Outcome:
         question = asked.question
         oids = await self.apart(lambda: self._questions.parameters(question, asked.oids))
         self.portals.prepare(asked.name, Prepared(question, oids, len(question.text) + 100))
         return Outcome("PREPARE")
 
-    async def _executed(self, asked: statements.Execute, *, explained: bool = False) -> Outcome:
+    async def _executed(self, asked: statement_kinds.Execute, *, explained: bool = False) -> Outcome:
         """Answer or explain a question that was prepared; what goes wrong has no place in the text that was sent."""
         question, kept, values = self._kept(asked)
         settings = self.settings
@@ -216,10 +216,10 @@ class Execution:
         except WireError as told:
             raise told.at(None) from None
 
-    def _kept(self, asked: statements.Execute) -> tuple[statements.Query, Prepared, tuple[Value, ...]]:
+    def _kept(self, asked: statement_kinds.Execute) -> tuple[statement_kinds.Query, Prepared, tuple[Value, ...]]:
         """A question that was prepared, and the values of its parameters."""
         prepared = self.portals.statement(asked.name)
-        if not isinstance(prepared.statement, statements.Query):
+        if not isinstance(prepared.statement, statement_kinds.Query):
             raise WireError(
                 UNSUPPORTED,
                 f"EXECUTE runs questions only, and {shown(asked.name)} is none",
@@ -233,18 +233,18 @@ class Execution:
         )
         return prepared.statement, prepared, values
 
-    def _declare(self, asked: statements.Declare, values: Sequence[Value], oids: Sequence[int]) -> Outcome:
+    def _declare(self, asked: statement_kinds.Declare, values: Sequence[Value], oids: Sequence[int]) -> Outcome:
         if self.transaction.status == IDLE:
             raise WireError("25P01", f"cursor {shown(asked.name)} would live in a transaction", hint="say BEGIN first")
         prepared = Prepared(asked.question, tuple(oids), len(asked.question.text))
         self.portals.open(asked.name, Portal(prepared, tuple(values)))
         return Outcome("DECLARE CURSOR")
 
-    async def _fetch(self, asked: statements.Fetch) -> Outcome:
+    async def _fetch(self, asked: statement_kinds.Fetch) -> Outcome:
         cursor = self.portals.portal(asked.name)
         if cursor.outcome is None:
             question = cursor.prepared.statement
-            if not isinstance(question, statements.Query):
+            if not isinstance(question, statement_kinds.Query):
                 raise WireError("34000", f"there is no cursor {shown(asked.name)}")
             cursor.outcome = await self._answered(question, cursor.values, cursor.prepared.oids)
         notices = cursor.outcome.notices
@@ -253,30 +253,30 @@ class Execution:
         cursor.outcome = replace(cursor.outcome, notices=())
         return fetched
 
-    def _changed(self, statement: statements.Statement) -> Outcome:
+    def _changed(self, statement: statement_kinds.Statement) -> Outcome:
         """Run what needs nobody's help."""
         match statement:
-            case statements.Set() | statements.Reset():
+            case statement_kinds.Set() | statement_kinds.Reset():
                 return self._set(_after(statement, self.settings, local=self.transaction.status != IDLE))
-            case statements.Show():
+            case statement_kinds.Show():
                 return self._shown(statement.name)
-            case statements.Transact():
+            case statement_kinds.Transact():
                 self.transaction, tag = self.transaction.step(statement)
                 return Outcome(tag)
-            case statements.Nothing():
+            case statement_kinds.Nothing():
                 return Outcome(statement.tag)
             case _:
                 return self._forgotten(statement)
 
-    def _forgotten(self, statement: statements.Statement) -> Outcome:
+    def _forgotten(self, statement: statement_kinds.Statement) -> Outcome:
         match statement:
-            case statements.Deallocate(name):
+            case statement_kinds.Deallocate(name):
                 _forget(self.portals.prepared, name, "26000")
                 return Outcome("DEALLOCATE ALL" if name is None else "DEALLOCATE")
-            case statements.CloseCursor(name):
+            case statement_kinds.CloseCursor(name):
                 _forget(self.portals.opened, name, "34000")
                 return Outcome("CLOSE CURSOR ALL" if name is None else "CLOSE CURSOR")
-            case statements.Discard(what):
+            case statement_kinds.Discard(what):
                 return self._discard(what)
             case _:  # every other statement was run before
                 raise AssertionError
@@ -300,9 +300,11 @@ class Execution:
         return Outcome(f"DISCARD {what}")
 
 
-def _after(statement: statements.Set | statements.Reset, settings: Settings, *, local: bool) -> tuple[Settings, str]:
+def _after(
+    statement: statement_kinds.Set | statement_kinds.Reset, settings: Settings, *, local: bool
+) -> tuple[Settings, str]:
     """The settings after a change, and what is said of it."""
-    if isinstance(statement, statements.Reset):
+    if isinstance(statement, statement_kinds.Reset):
         return settings.reset(statement.name), "RESET"
     if statement.value is None:
         return settings.reset(statement.name), "SET"
@@ -316,21 +318,21 @@ def _forget(kept: dict[str, T], name: str | None, code: str) -> None:
         raise WireError(code, f"there is nothing called {shown(name)}")
 
 
-def _question(statement: statements.Statement) -> statements.Query | None:
+def _question(statement: statement_kinds.Statement) -> statement_kinds.Query | None:
     match statement:
-        case statements.Query():
+        case statement_kinds.Query():
             return statement
         case (
-            statements.Explain(statements.Query() as question)
-            | statements.Copy(question)
-            | statements.Declare(_, question)
+            statement_kinds.Explain(statement_kinds.Query() as question)
+            | statement_kinds.Copy(question)
+            | statement_kinds.Declare(_, question)
         ):
             return question
         case _:
             return None
 
 
-def _calls(question: statements.Query, values: Sequence[Value], oids: Sequence[int]) -> list[SettingCall] | None:
+def _calls(question: statement_kinds.Query, values: Sequence[Value], oids: Sequence[int]) -> list[SettingCall] | None:
     """The calls that a question consists of, once its parameters are in it."""
     mentioned = values and any(function in question.text.lower() for function in FUNCTIONS)
     return calls(bound(question, values, oids).text if mentioned else question.text)

@@ -15,7 +15,7 @@ from sqlglot.schema import MappingSchema
 from discreet.declared.table import Table
 from discreet.server.pgwire import types
 from discreet.server.pgwire.lexer import Word, words
-from discreet.server.pgwire.statements import Query
+from discreet.server.pgwire.statement_kinds import Query
 from discreet.sql import wording
 
 _MARK = "discreet_parameter"  # a function of no type, which can stand wherever a value can

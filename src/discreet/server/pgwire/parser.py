@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from discreet.exact import shown
 from discreet.server.errors import NOT_PRIVATE, SYNTAX, UNSUPPORTED, WireError
-from discreet.server.pgwire import statements
+from discreet.server.pgwire import statement_kinds
 from discreet.server.pgwire.lexer import SHORT, Word, WordReader, matching, split
 from discreet.server.pgwire.parameter_types import named
 
@@ -19,19 +19,19 @@ _COMMANDS = frozenset({
 })  # fmt: skip
 
 
-def parsed(text: str) -> list[statements.Statement]:
+def parsed(text: str) -> list[statement_kinds.Statement]:
     """What a text asks for, one after the other."""
     return list(_recent(text) if len(text) <= SHORT else _read(text))
 
 
-def _read(text: str) -> tuple[statements.Statement, ...]:
+def _read(text: str) -> tuple[statement_kinds.Statement, ...]:
     return tuple(_statement(text, listed) for listed in split(text))
 
 
 _recent = lru_cache(maxsize=512)(_read)
 
 
-def _statement(text: str, listed: Sequence[Word]) -> statements.Statement:
+def _statement(text: str, listed: Sequence[Word]) -> statement_kinds.Statement:
     reader = WordReader(text, listed)
     if listed[0].upper in _ASKING:
         return _question(reader)
@@ -44,7 +44,7 @@ def _statement(text: str, listed: Sequence[Word]) -> statements.Statement:
     return statement
 
 
-def _question(reader: WordReader, until: int | None = None) -> statements.Query:
+def _question(reader: WordReader, until: int | None = None) -> statement_kinds.Query:
     """What is left, up to the word of an index, as a question."""
     listed = reader.words[reader.at : until]
     if not listed:
@@ -52,7 +52,7 @@ def _question(reader: WordReader, until: int | None = None) -> statements.Query:
     if listed[0].upper not in _ASKING:
         raise _refused(listed[0])
     reader.at = len(reader.words) if until is None else until
-    return statements.Query(reader.text[listed[0].start : listed[-1].end], listed[0].start)
+    return statement_kinds.Query(reader.text[listed[0].start : listed[-1].end], listed[0].start)
 
 
 def _refused(word: Word) -> WireError:
@@ -67,7 +67,7 @@ def _refused(word: Word) -> WireError:
     return WireError(SYNTAX, f"{word.text[:40]!r} begins no statement", position=word.start)
 
 
-def _explain(reader: WordReader) -> statements.Statement:
+def _explain(reader: WordReader) -> statement_kinds.Statement:
     if reader.accept("("):
         closing = matching(reader.words, reader.at - 1)
         options = {word.upper for word in reader.words[reader.at : closing]}
@@ -82,10 +82,10 @@ def _explain(reader: WordReader) -> statements.Statement:
             f"EXPLAIN {' '.join(sorted(options))} is not supported",
             hint="EXPLAIN tells price and error, free",
         )
-    return statements.Explain(_execute(reader) if reader.accept("EXECUTE") else _question(reader))
+    return statement_kinds.Explain(_execute(reader) if reader.accept("EXECUTE") else _question(reader))
 
 
-def _copy(reader: WordReader) -> statements.Statement:
+def _copy(reader: WordReader) -> statement_kinds.Statement:
     if not reader.accept("("):
         raise WireError(
             NOT_PRIVATE,
@@ -108,7 +108,7 @@ def _copy(reader: WordReader) -> statements.Statement:
         header = reader.accept("HEADER")
     if form not in ("text", "binary", "csv"):
         raise WireError(UNSUPPORTED, f"a copy is text, binary or csv, got {shown(form)}")
-    return statements.Copy(question, form, header)
+    return statement_kinds.Copy(question, form, header)
 
 
 def _copy_options(reader: WordReader) -> tuple[str, bool]:
@@ -128,7 +128,7 @@ def _copy_options(reader: WordReader) -> tuple[str, bool]:
             return form, header
 
 
-def _declare(reader: WordReader) -> statements.Statement:
+def _declare(reader: WordReader) -> statement_kinds.Statement:
     name = reader.name()
     while reader.peek() in ("BINARY", "INSENSITIVE", "ASENSITIVE", "NO", "SCROLL"):
         if reader.take().upper == "BINARY":
@@ -140,32 +140,32 @@ def _declare(reader: WordReader) -> statements.Statement:
         raise WireError(UNSUPPORTED, f"cursor {shown(name)} ends with its transaction", hint="leave WITH HOLD out")
     reader.accept("WITHOUT", "HOLD")
     reader.expect("FOR")
-    return statements.Declare(name, _question(reader))
+    return statement_kinds.Declare(name, _question(reader))
 
 
-def _fetch(reader: WordReader) -> statements.Statement:
+def _fetch(reader: WordReader) -> statement_kinds.Statement:
     count = 1
     if reader.accept("ALL"):
-        count = statements.ALL
+        count = statement_kinds.ALL
     elif not reader.accept("NEXT"):
         forward = reader.accept("FORWARD")
         if forward and reader.accept("ALL"):
-            count = statements.ALL
+            count = statement_kinds.ALL
         elif not reader.over and reader.words[reader.at].text.isdecimal():
-            count = min(statements.ALL, int(reader.take().text[:12]))
+            count = min(statement_kinds.ALL, int(reader.take().text[:12]))
         elif reader.peek() in ("PRIOR", "FIRST", "LAST", "ABSOLUTE", "RELATIVE", "BACKWARD"):
             raise WireError(UNSUPPORTED, f"a cursor only goes forward, got {reader.peek()}")
     _ = reader.accept("FROM") or reader.accept("IN")
-    return statements.Fetch(reader.name(), count)
+    return statement_kinds.Fetch(reader.name(), count)
 
 
 def _all_or_name(reader: WordReader) -> str | None:
     return None if reader.accept("ALL") else reader.name()
 
 
-def _deallocate(reader: WordReader) -> statements.Statement:
+def _deallocate(reader: WordReader) -> statement_kinds.Statement:
     reader.accept("PREPARE")
-    return statements.Deallocate(_all_or_name(reader))
+    return statement_kinds.Deallocate(_all_or_name(reader))
 
 
 def _setting(reader: WordReader) -> str:
@@ -175,27 +175,27 @@ def _setting(reader: WordReader) -> str:
     return ".".join(parts)
 
 
-def _set(reader: WordReader) -> statements.Statement:
+def _set(reader: WordReader) -> statement_kinds.Statement:
     if reader.accept("SESSION", "CHARACTERISTICS") or reader.accept("TRANSACTION") or reader.accept("CONSTRAINTS"):
         reader.at = len(reader.words)  # there is one way to isolate: nothing is written
-        return statements.Nothing("SET")
+        return statement_kinds.Nothing("SET")
     local = reader.accept("LOCAL")
     _ = local or (reader.peek(1) not in ("TO", "=", "AUTHORIZATION") and reader.accept("SESSION"))
     if reader.accept("TIME", "ZONE"):
-        return statements.Set("timezone", _value(reader), local)
+        return statement_kinds.Set("timezone", _value(reader), local)
     if reader.accept("NAMES"):
-        return statements.Set("client_encoding", _value(reader), local)
+        return statement_kinds.Set("client_encoding", _value(reader), local)
     if reader.accept("ROLE") or reader.accept("SESSION", "AUTHORIZATION"):
         other = reader.take().name
         if other not in ("none", "default"):
             raise WireError(
                 NOT_PRIVATE, f"nobody asks in another's name, as {shown(other)}", hint="connect as that user"
             )
-        return statements.Nothing("SET")
+        return statement_kinds.Nothing("SET")
     name = _setting(reader)
     if not (reader.accept("=") or reader.accept("TO")):
         raise reader.error()
-    return statements.Set(name, _value(reader), local)
+    return statement_kinds.Set(name, _value(reader), local)
 
 
 def _value(reader: WordReader) -> str | None:
@@ -214,11 +214,11 @@ def _value(reader: WordReader) -> str | None:
             return ", ".join(listed)
 
 
-def _show(reader: WordReader) -> statements.Statement:
+def _show(reader: WordReader) -> statement_kinds.Statement:
     for phrase, name in _PHRASES.items():
         if reader.accept(*phrase.split()):
-            return statements.Show(name)
-    return statements.Show(None if reader.accept("ALL") else _setting(reader))
+            return statement_kinds.Show(name)
+    return statement_kinds.Show(None if reader.accept("ALL") else _setting(reader))
 
 
 _PHRASES = {
@@ -228,69 +228,69 @@ _PHRASES = {
 }
 
 
-def _reset(reader: WordReader) -> statements.Statement:
+def _reset(reader: WordReader) -> statement_kinds.Statement:
     if reader.accept("TIME", "ZONE"):
-        return statements.Reset("timezone")
+        return statement_kinds.Reset("timezone")
     if reader.accept("ROLE") or reader.accept("SESSION", "AUTHORIZATION"):
-        return statements.Nothing("RESET")
-    return statements.Reset(None if reader.accept("ALL") else _setting(reader))
+        return statement_kinds.Nothing("RESET")
+    return statement_kinds.Reset(None if reader.accept("ALL") else _setting(reader))
 
 
-def _discard(reader: WordReader) -> statements.Statement:
+def _discard(reader: WordReader) -> statement_kinds.Statement:
     what = reader.take().upper
     if what not in ("ALL", "PLANS", "SEQUENCES", "TEMP", "TEMPORARY"):
         reader.at -= 1
         raise reader.error()
-    return statements.Discard(what)
+    return statement_kinds.Discard(what)
 
 
-def _begin(reader: WordReader) -> statements.Statement:
+def _begin(reader: WordReader) -> statement_kinds.Statement:
     tag = "BEGIN"
     if reader.words[0].upper == "START":
         reader.expect("TRANSACTION")
         tag = "START TRANSACTION"
     reader.at = len(reader.words)  # isolation level, read only: there is one way
-    return statements.Transact("BEGIN", tag)
+    return statement_kinds.Transact("BEGIN", tag)
 
 
-def _finish(step: str) -> Callable[[WordReader], statements.Statement]:
-    def read(reader: WordReader) -> statements.Statement:
+def _finish(step: str) -> Callable[[WordReader], statement_kinds.Statement]:
+    def read(reader: WordReader) -> statement_kinds.Statement:
         _ = reader.accept("WORK") or reader.accept("TRANSACTION")
         reader.accept("AND", "NO", "CHAIN")
         if step == "ROLLBACK" and reader.accept("TO"):
             reader.accept("SAVEPOINT")
-            return statements.Transact("ROLLBACK TO", "ROLLBACK", reader.name())
-        return statements.Transact(step, step)
+            return statement_kinds.Transact("ROLLBACK TO", "ROLLBACK", reader.name())
+        return statement_kinds.Transact(step, step)
 
     return read
 
 
-def _savepoint(step: str) -> Callable[[WordReader], statements.Statement]:
-    def read(reader: WordReader) -> statements.Statement:
+def _savepoint(step: str) -> Callable[[WordReader], statement_kinds.Statement]:
+    def read(reader: WordReader) -> statement_kinds.Statement:
         if step == "RELEASE":
             reader.accept("SAVEPOINT")
-        return statements.Transact(step, step, reader.name())
+        return statement_kinds.Transact(step, step, reader.name())
 
     return read
 
 
-def _unlisten(reader: WordReader) -> statements.Statement:
+def _unlisten(reader: WordReader) -> statement_kinds.Statement:
     reader.take()
-    return statements.Nothing("UNLISTEN")
+    return statement_kinds.Nothing("UNLISTEN")
 
 
-def _prepare(reader: WordReader) -> statements.Prepare:
+def _prepare(reader: WordReader) -> statement_kinds.Prepare:
     """PREPARE name (types) AS SELECT …."""
     name = reader.name()
     oids = tuple(_type(listed) for listed in _listed(reader))
     reader.expect("AS")
-    return statements.Prepare(name, oids, _question(reader))
+    return statement_kinds.Prepare(name, oids, _question(reader))
 
 
-def _execute(reader: WordReader) -> statements.Execute:
+def _execute(reader: WordReader) -> statement_kinds.Execute:
     """EXECUTE name (constants)."""
     name = reader.name()
-    return statements.Execute(name, tuple(_constant(listed) for listed in _listed(reader)))
+    return statement_kinds.Execute(name, tuple(_constant(listed) for listed in _listed(reader)))
 
 
 def _listed(reader: WordReader) -> Iterator[Sequence[Word]]:
@@ -347,12 +347,12 @@ def _constant(listed: Sequence[Word]) -> str | None:
     )
 
 
-_READERS: dict[str, Callable[[WordReader], statements.Statement]] = {
+_READERS: dict[str, Callable[[WordReader], statement_kinds.Statement]] = {
     "EXPLAIN": _explain,
     "COPY": _copy,
     "DECLARE": _declare,
     "FETCH": _fetch,
-    "CLOSE": lambda reader: statements.CloseCursor(_all_or_name(reader)),
+    "CLOSE": lambda reader: statement_kinds.CloseCursor(_all_or_name(reader)),
     "PREPARE": _prepare,
     "EXECUTE": _execute,
     "DEALLOCATE": _deallocate,

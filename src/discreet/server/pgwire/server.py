@@ -19,7 +19,7 @@ from discreet.server.limits import LoginAttempts, WireLimits
 from discreet.server.pgwire import frames
 from discreet.server.pgwire.authentication import Admitted, CancelRequest, Entrance
 from discreet.server.pgwire.execution import Execution
-from discreet.server.pgwire.questions import CatalogueSource, Questions
+from discreet.server.pgwire.question_to_desk import CatalogueSource, Questions
 from discreet.server.pgwire.session import WireSession, closing
 from discreet.server.pgwire.session_state import Portals
 from discreet.server.pgwire.wire import Hangup, Wire

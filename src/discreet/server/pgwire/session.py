@@ -16,7 +16,7 @@ from discreet.server.pgwire.execution import Execution
 from discreet.server.pgwire.frames import BINARY, MESSAGE_BYTES, TEXT, WireField, chosen
 from discreet.server.pgwire.parser import parsed
 from discreet.server.pgwire.session_state import IDLE, Outcome, Portal, Prepared, Rows, Transaction, counted
-from discreet.server.pgwire.statements import Copy, Execute, Fetch, Query, Statement
+from discreet.server.pgwire.statement_kinds import Copy, Execute, Fetch, Query, Statement
 from discreet.server.pgwire.types import read, writers, written
 from discreet.server.pgwire.wire import Hangup, Wire
 

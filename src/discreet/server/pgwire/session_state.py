@@ -11,7 +11,7 @@ from discreet.server.errors import WireError
 from discreet.server.limits import WireLimits
 from discreet.server.pgwire.frames import WireField
 from discreet.server.pgwire.settings import Settings
-from discreet.server.pgwire.statements import Copy, Statement, Transact
+from discreet.server.pgwire.statement_kinds import Copy, Statement, Transact
 from discreet.server.pgwire.types import Value
 
 IDLE, OPEN, FAILED = b"I", b"T", b"E"

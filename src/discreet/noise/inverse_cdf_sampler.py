@@ -15,8 +15,8 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.interval import exp
-from discreet.noise.entropy import Entropy, words
+from discreet.interval_arithmetic import exp
+from discreet.noise.secure_random import Entropy, words
 
 Enclosure = tuple[int, int]  # whole numbers at or below, and at or above, a number times 2^precision
 Weights = Callable[[int], Sequence[Enclosure]]  # precision -> every positive weight, up to a common factor

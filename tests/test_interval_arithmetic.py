@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.interval import (
+from discreet.interval_arithmetic import (
     DIGITS,
     REACH,
     Interval,

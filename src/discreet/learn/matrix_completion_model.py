@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
 from discreet.declared.group_key import Key
-from discreet.learn.model import numbers
+from discreet.learn.fitted_model import numbers
 from discreet.mechanisms.run_by_name import as_json
 
 Rows = tuple[tuple[float, ...], ...]

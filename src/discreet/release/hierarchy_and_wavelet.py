@@ -18,6 +18,7 @@ from discreet.mechanisms.mechanism import USUAL, settle
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import AddRemove, Neighbours
 from discreet.release.histogram import Histogram
+from discreet.release.interval_tree import Reals, Splits, Whole, branches, consistent, fixed, starts, totals
 from discreet.release.noisy_cells import (
     Counts,
     flat,
@@ -28,7 +29,6 @@ from discreet.release.noisy_cells import (
     released,
     within,
 )
-from discreet.release.tree import Reals, Splits, Whole, branches, consistent, fixed, starts, totals
 
 _HEIGHTS = range(1, 7)
 _SLOPES = tuple(Fraction(text) for text in ("0.7", "0.85", "1", "1.2", "1.5"))  # of a level's share to the one above

@@ -19,7 +19,7 @@ from discreet.desk.ledger_proofs import Notary
 from discreet.errors import Refusal
 from discreet.exact import shown
 from discreet.ledger import Grant, Spend, StoredAnswer
-from discreet.ledger.entry import BudgetLoss, Entry, Plain, refuse_half_characters
+from discreet.ledger.entry_kinds import BudgetLoss, Entry, Plain, refuse_half_characters
 from discreet.mechanisms.mechanism import USUAL
 from discreet.release import Release, Wish
 from discreet.release.certificate import Certificate, held, kept

@@ -31,7 +31,7 @@ from discreet.server.pgwire.lexer import SHORT, Word, words
 from discreet.server.pgwire.parameter_types import examples, inferred
 from discreet.server.pgwire.session_state import Notice, Outcome, Rows
 from discreet.server.pgwire.settings import Settings
-from discreet.server.pgwire.statements import Query
+from discreet.server.pgwire.statement_kinds import Query
 from discreet.server.pgwire.types import Value, field, oid_of
 from discreet.sql.parse import label, outermost, read
 

@@ -20,15 +20,15 @@ from numpy.typing import NDArray
 from discreet.declared.grid import Integers, whole
 from discreet.errors import Refusal
 from discreet.exact import Number, count, positive, share, shown
-from discreet.interval import Interval, log
+from discreet.interval_arithmetic import Interval, log
 from discreet.mechanisms import Exponential, Pair
 from discreet.mechanisms.mechanism import USUAL, Takes, settle
 from discreet.noise import SECURE, Entropy, laplace
 from discreet.privacy import AddRemove, Neighbours, Pure
 from discreet.privacy.calibrate import laplace_error
+from discreet.release.interval_tree import Whole
 from discreet.release.net_rows import NetRows
 from discreet.release.noisy_cells import Measured, Names, released
-from discreet.release.tree import Whole
 
 MOST_CELLS = 32  # of a domain: the net grows beyond all bounds with them
 MOST_TABLES = 1 << 21  # of a net: each is written out and scored

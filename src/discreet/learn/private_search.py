@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from discreet.declared.table import Outline
 from discreet.errors import Refusal
 from discreet.exact import exact, positive, probability, shown
-from discreet.interval import exp, simpler_down
+from discreet.interval_arithmetic import exp, simpler_down
 from discreet.learn.fit_parameters import OverRows, settle_columns
 from discreet.learn.searched_model import SearchedModel, Setting
 from discreet.learn.share_of_right_rows import RightRows

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import Fault
+from discreet.learn.convex_losses import Loss
 from discreet.learn.design_matrix import FEATURE_BITS
-from discreet.learn.losses import Loss
 from discreet.mechanisms.gram import product
 
 _SLOPE_BITS = 52

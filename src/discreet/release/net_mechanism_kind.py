@@ -25,11 +25,11 @@ from discreet.release.counts_release import CountedRelease, free
 from discreet.release.estimate import Estimate
 from discreet.release.histogram import NONE, Histogram
 from discreet.release.histogram_kinds import CountsWish, axes_of, fits, pure, side_of
-from discreet.release.net import MOST_CELLS, Net, different, ranges_of, rows_for, tables_up_to
+from discreet.release.interval_tree import Reals
+from discreet.release.net_mechanism import MOST_CELLS, Net, different, ranges_of, rows_for, tables_up_to
 from discreet.release.net_rows import EVERY, NetRows
 from discreet.release.release import Cell, Sheet, cell
 from discreet.release.release_kind import Kind, Option, part, register
-from discreet.release.tree import Reals
 
 _NEAR = "0.1"  # of all records: how near the nearest table of the net is, if nobody says
 _WAYS = Option(

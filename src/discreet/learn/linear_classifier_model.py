@@ -15,7 +15,7 @@ from discreet.declared.group_key import Key
 from discreet.errors import Refusal
 from discreet.learn.design_matrix import FEATURE_BITS
 from discreet.learn.effect_picture import coefficients_picture
-from discreet.learn.model import numbers, weighed
+from discreet.learn.fitted_model import numbers, weighed
 from discreet.mechanisms.run_by_name import as_json
 from discreet.pictures import Picture
 

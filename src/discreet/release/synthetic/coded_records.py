@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from discreet.release.interval_tree import Whole
 from discreet.release.noisy_cells import Names
-from discreet.release.tree import Whole
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from discreet.addresses import is_loopback
 from discreet.errors import Refusal
 from discreet.exact import shown
 from discreet.ledger.signed_head import is_hex, strict_json
+from discreet.transport.signed_task import UploadReceipt
 from discreet.transport.signing_keys import Handover, read_handover
-from discreet.transport.task import UploadReceipt
 
 SURVEYS = "/survey/v1"  # the paths below which a server has them
 _AGAIN = (http.client.REQUEST_TIMEOUT, http.client.TOO_MANY_REQUESTS)

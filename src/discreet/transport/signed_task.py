@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from discreet.errors import Refusal
 from discreet.exact import count, shown
-from discreet.ledger.entry import Plain, canonical
+from discreet.ledger.entry_kinds import Plain, canonical
 from discreet.ledger.signed_head import genuine, is_hex, public_part, strict_json
 
 LONGEST = 1 << 18  # bytes of a document

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from discreet.errors import Refusal
 from discreet.exact import Number, nonnegative
 from discreet.noise.bernoulli import flips_exp
-from discreet.noise.entropy import SECURE, Entropy, belows, permutation
+from discreet.noise.secure_random import SECURE, Entropy, belows, permutation
 
 Scores = Sequence[int] | NDArray[np.int64]
 
