@@ -26,7 +26,7 @@ from discreet.console.hypothesis_tests import (
     quoted,
     rounded,
 )
-from discreet.console.validity_card import bounded
+from discreet.console.validity_card import against_us, bounded
 from discreet.curator.custody import Custody
 from discreet.curator.named_run import RunAnswer
 from discreet.desk import HOME, Desk
@@ -220,6 +220,13 @@ def test_bounds_have_splitting_first_and_need_no_home() -> None:
     ):
         with pytest.raises(Refusal):
             bounded(*wrong)
+
+
+def test_bounds_are_rounded_against_us() -> None:
+    assert against_us("error, sample splitting", 0.49751) == "0.4976"
+    assert against_us("p-value that counts as 0.05", 0.0012349) == "0.001234"
+    assert against_us("error on average", 0.0025) == "0.0025"
+    assert against_us("p-value that counts as 0.05", 0.0) == "0"
 
 
 # in the browser -------------------------------------------------------------------------------------------------------

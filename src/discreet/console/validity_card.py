@@ -96,7 +96,7 @@ def _bounded(_: Visitor, *typed: str) -> Told:
     return bounded(*typed)
 
 
-def _digits(what: str, value: float) -> str:
+def against_us(what: str, value: float) -> str:
     """Four digits, rounded against us: what may count as 0.05 never up, all else never down."""
     digits = max(0, 3 - floor(log10(value))) if value > 0 else 0
     rounded = (floor if what.startswith("p-value that counts") else ceil)(Fraction(repr(value)) * 10**digits)
@@ -109,7 +109,7 @@ def _shown(told: Told) -> None:
     with theme.table(titles, "Bounds at 95 % confidence", "d-whole d-bounds"):
         for what, value, theorem in told.lines:
             theme.row(
-                (f"{what.strip()[:1].upper()}{what.strip()[1:]}", ""), (_digits(what, value), "d-num"), (theorem, "")
+                (f"{what.strip()[:1].upper()}{what.strip()[1:]}", ""), (against_us(what, value), "d-num"), (theorem, "")
             )
     theme.note(
         "Errors are of shares, from 0 to 1, and hold together with 95 % confidence if rows were drawn independently. "
